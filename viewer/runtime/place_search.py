@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError
 from engine.inspection import tables
+from engine.inspection.rocksdb_rows import FAMILIES
 from engine.rules import catalogue
 from engine.system_names import is_system_topic
 from viewer.look.assets import tr, tr_plural
@@ -80,6 +81,8 @@ def _check_name(store: StoreSnapshot, place: Place) -> None:
             raise NothingFound(tr("There is no group {group} in this store.", group=name))
         case "config" if name not in _tables(store):
             raise NothingFound(tr("There is no table {table} in this store.", table=name))
+        case "rows" if name not in FAMILIES:
+            raise NothingFound(tr("There are no rows of {subject}.", subject=name))
 
 
 def _groups(store: StoreSnapshot) -> set[str]:

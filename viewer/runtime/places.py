@@ -1,7 +1,7 @@
 """Places in a store: values that links, history, ``--at`` and the go-to box speak of.
 
 Written ``log:123456`` · ``queue:Topic/0/42`` · ``trace:Topic/Key`` · ``index:FILE`` · ``positions`` ·
-``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``cluster:HOST:PORT`` · ``requests:FILE`` ·
+``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``rows:timer`` · ``cluster:HOST:PORT`` · ``requests:FILE`` ·
 ``filter:topic = "X"`` (the log, filtered); each kind by itself is the view as a whole. And the places visited
 (:class:`History`). Pure, no Qt.
 """
@@ -26,6 +26,7 @@ Kind = Literal[
     "space",
     "groups",
     "config",
+    "rows",
     "lab",
     "checkpoint",
     "abort",
@@ -49,8 +50,9 @@ class Place:
     """Somewhere in a store; which fields count depends on ``kind``.
 
     ``offset``: byte in the log, or the number of an entry or slot in an index file (``part`` says which). ``name``:
-    index file, rule, group or table. ``field``: a field of the unit to choose. A trace that began at a unit has its
-    ``offset`` and store ``time`` (ms); both stay out of the written form. ``new_window`` asks for a window of its own.
+    index file, rule, group, table or what rows are about. ``field``: a field of the unit to choose. A trace that began
+    at a unit has its ``offset`` and store ``time`` (ms); both stay out of the written form. ``new_window`` asks for a
+    window of its own.
     """
 
     kind: Kind
@@ -75,7 +77,7 @@ class Place:
         """True if it names something that a store or the program may not have: a row, topic, file, rule, group or
         table.
         """
-        is_named = self.kind in {"index", "groups", "config", "findings"} and bool(self.name)
+        is_named = self.kind in {"index", "groups", "config", "rows", "findings"} and bool(self.name)
         return self.names_row or is_named or (self.kind == "queue" and bool(self.topic))
 
     @property

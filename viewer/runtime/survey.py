@@ -97,6 +97,8 @@ class Survey:
     """Bytes between two files of the log that no file holds; ``log_bytes`` leaves them out."""
     evidence: str = ""
     """What speaks for the release in ``format``; empty where nothing tells."""
+    row_subjects: tuple[str, ...] = ()
+    """What the broker keeps in rows of a RocksDB: timer, transactions, pop, index."""
     log_gone: bool = False
     """Whether the log is empty, and queues, index or positions know of it."""
 
@@ -205,6 +207,7 @@ def survey(store: StoreSnapshot) -> Survey:
         format=release,
         evidence=evidence,
         flavour=_flavour(store),
+        row_subjects=_row_subjects(store),
         log_gone=log_gone,
         missing=missing,
         all_readable=not (store.unread or store.reading.undecoded),
@@ -281,6 +284,12 @@ def _tables(store: StoreSnapshot) -> list[str]:
         return []
     names = sorted(entry.name for entry in store.reading.entries(store.paths.config))
     return [name for name in names if not name.endswith(".bak") or name.removesuffix(".bak") not in names]
+
+
+def _row_subjects(store: StoreSnapshot) -> tuple[str, ...]:
+    from engine.inspection.rocksdb_rows import FAMILIES
+
+    return tuple(subject for subject in FAMILIES if store.undecoded_part(subject) is not None)
 
 
 def _groups(store: StoreSnapshot) -> int:

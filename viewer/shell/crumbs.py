@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-SIBLINGS_OF_LOG: tuple[places.Kind, ...] = ("log", "queue", "index", "positions", "findings", "groups", "config")
+SIBLINGS_OF_LOG: tuple[places.Kind, ...] = (
+    "log",
+    "queue",
+    "index",
+    "positions",
+    "findings",
+    "groups",
+    "config",
+    "rows",
+)
 
 
 def _view_crumb(kind: places.Kind) -> tuple[str, Place]:

@@ -107,6 +107,16 @@ VIEWS = (
         "config", "view.config", words("Config"), "config", "Ctrl+Alt+4", "viewer.config.pane:ConfigPane", begins=True
     ),
     View(
+        "rows",
+        "view.rows",
+        words("Rows in a RocksDB"),
+        "file",
+        "Ctrl+Alt+5",
+        "viewer.rows.pane:RowsPane",
+        cli="rows",
+        begins=True,
+    ),
+    View(
         "where",
         "view.where",
         words("Where is my message"),

@@ -93,6 +93,7 @@ def _node_command(head: str, tail: str, topic: str, queue_id: int | None) -> str
         "index": ["index", "STORE", *(["--file", tail] if tail else [])],
         "groups": ["groups", "STORE"],
         "config": ["config", "STORE"],
+        "rows": ["rows", "STORE"],
         "checkpoint": ["positions", "STORE"],
         "topics": ["info", "STORE"],
         "abort": ["info", "STORE"],

@@ -232,6 +232,7 @@ MESSAGES = frozenset(
         "bookmark",
         "field",
         "route",
+        "row",
     )
 )
 """Kinds of rows that are about messages. Their menus have all parts."""

@@ -226,6 +226,9 @@ def store_nodes(
         for name in survey.tables:
             config.add(Node(f"config/{name}", name, "", dim=True, place=places.Place("config", name=name)))
         nodes.append(config)
+    if survey.row_subjects:
+        rows_place = places.Place("rows")
+        nodes.append(Node("rows", tr("Rows in a RocksDB"), "", "file", place=rows_place, strong=True))
     if survey.has_checkpoint:
         checkpoint_time = (
             clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty") if survey.all_readable else NOT_KNOWN
