@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.inspection.lost_units import LostUnit
     from engine.inspection.positions import Position, Positions
     from engine.inspection.queue_reader import CqEntry
+    from engine.inspection.queue_sides import BothSides, QueueOnBothSides
     from engine.inspection.rocksdb_rows import MessageRow
     from engine.inspection.where.lost import WhereResult
     from engine.store.put_message import PutMessageResult
@@ -155,6 +156,32 @@ def end(item: Stop, units: int, complete: bool) -> Json:
         "reason": item.reason,
         "units": units,
         "complete": complete,
+    }
+
+
+def both_sides(both: BothSides) -> Json:
+    """Which of the queues in files and in a RocksDB a broker uses, and what a start does with the others."""
+    return {
+        "type": "bothSides",
+        "folder": both.folder,
+        "counting": both.counting,
+        "why": both.why,
+        "nextStart": both.next_start,
+    }
+
+
+def queue_on_both_sides(queue: QueueOnBothSides) -> Json:
+    """A queue in files and in a RocksDB."""
+    files, rocksdb = queue.files or (None, None), queue.rocksdb or (None, None)
+    return {
+        "type": "queueSides",
+        "topic": queue.topic,
+        "queueId": queue.queue_id,
+        "filesMinOffset": files[0],
+        "filesMaxOffset": files[1],
+        "rocksdbMinOffset": rocksdb[0],
+        "rocksdbMaxOffset": rocksdb[1],
+        "firstDifference": queue.first_difference,
     }
 
 

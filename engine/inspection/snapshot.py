@@ -115,6 +115,7 @@ class StoreSnapshot:
         self._undecoded: tuple[UndecodedPart, ...] | None = None
         self._answering: dict[Subject, UndecodedPart | None] = {}
         self._rocksdb_queues: RocksQueues | None = None
+        self._rocksdb_beside: RocksQueues | None = None
         self._rocksdb_index: RocksIndex | None = None
         self.rocksdb_tables = RocksTables(self)
         """Tables that the broker keeps in a RocksDB."""
@@ -155,6 +156,8 @@ class StoreSnapshot:
         """Close every file that is open."""
         if self._rocksdb_queues is not None:
             self._rocksdb_queues.close()
+        if self._rocksdb_beside is not None:
+            self._rocksdb_beside.close()
         if self._rocksdb_index is not None:
             self._rocksdb_index.close()
         self._log.close()
@@ -257,6 +260,8 @@ class StoreSnapshot:
         if self._rocksdb_index is not None:
             self._rocksdb_index.forget()
         changed = self._rocksdb_queues is not None and self._rocksdb_queues.refresh()
+        if self._rocksdb_beside is not None:
+            self._rocksdb_beside.refresh()
         if NO_LOG_FOLDER in self.notes and self.paths is not None and self.reading.exists(self.paths.commitlog):
             self.notes.remove(NO_LOG_FOLDER)
         changed |= self._log.refresh()
@@ -489,9 +494,25 @@ class StoreSnapshot:
         folder = self.path / part.folder
         queues = self._rocksdb_queues  # another thread may set it meanwhile
         if queues is None or queues.folder != folder:
-            levels = DEFAULT_DELAY_LEVELS if self.config is None else self.config.delay_levels()
-            is_running = lambda: self.lock_state == "held"  # noqa: E731
-            queues = self._rocksdb_queues = RocksQueues(folder, self.reading, self._log, is_running, levels)
+            queues = self._rocksdb_queues = self._rocks_queues(folder)
+        return queues
+
+    def _rocks_queues(self, folder: Path) -> RocksQueues:
+        levels = DEFAULT_DELAY_LEVELS if self.config is None else self.config.delay_levels()
+        return RocksQueues(folder, self.reading, self._log, lambda: self.lock_state == "held", levels)
+
+    @property
+    def rocksdb_beside_files(self) -> RocksQueues | None:
+        """The queues in a RocksDB next to queues in files, whichever of them a broker uses; None without both."""
+        parts = (part for part in self.undecoded if part.beside_files and part.holds_data)
+        part = next((part for part in parts if part.format == "RocksDB" and "queues" in part.subjects), None)
+        if part is None or self.undecoded_part("log") is not None:
+            return None
+        if self.rocksdb_queues is not None:
+            return self.rocksdb_queues
+        queues = self._rocksdb_beside  # another thread may set it meanwhile
+        if queues is None or queues.folder != self.path / part.folder:
+            queues = self._rocksdb_beside = self._rocks_queues(self.path / part.folder)
         return queues
 
     def _note_rocksdb(self, error: CannotRead) -> CannotRead:
@@ -525,6 +546,10 @@ class StoreSnapshot:
         if self.rocksdb_queues is not None:
             return frozenset(self.queues_by_topic())
         return frozenset() if self.undecoded_part("queues") is not None else frozenset(self._file_queues())
+
+    def topics_in_folders(self) -> dict[str, dict[int, QueueReader]]:
+        """Topic → queue id → queue, for every queue with a folder, whether a broker uses these queues or not."""
+        return self._file_queues()
 
     def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
         """The file queues, whether a broker uses them or not. Concurrent callers share one listing."""

@@ -242,6 +242,16 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "evidence": [{"what": str, "file": OPTIONAL_TEXT, "offset": OPTIONAL_NUMBER, "holds": str}],
         "nextStep": str,
     },
+    "bothSides": {"folder": str, "counting": {"files", "rocksdb"}, "why": str, "nextStart": str},
+    "queueSides": {
+        "topic": str,
+        "queueId": int,
+        "filesMinOffset": OPTIONAL_NUMBER,
+        "filesMaxOffset": OPTIONAL_NUMBER,
+        "rocksdbMinOffset": OPTIONAL_NUMBER,
+        "rocksdbMaxOffset": OPTIONAL_NUMBER,
+        "firstDifference": OPTIONAL_NUMBER,
+    },
     "row": {
         "subject": {"timer", "transactions", "pop", "index"},
         "state": {"waiting", "delivered", "open", "popped", "indexed", "unreadable"},

@@ -12,6 +12,7 @@ from engine.errors import CannotRead
 from engine.inspection.groups import GroupProgress, find_group_waits, group_progress, queue_progress, waits_of
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
+from engine.inspection.queue_sides import BothSides, QueueOnBothSides, compare_queue, find_both_sides
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.system_names import SCHEDULE_TOPIC
 from viewer.queues.columns import state_of
@@ -23,6 +24,8 @@ LEADS_ELSEWHERE = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueO
 """Verdicts of entries that do not lead to their unit."""
 MOST_SEARCHED = 256 << 20
 """Bytes of the log that are looked through for the unit of a wrong entry."""
+MOST_COMPARED = 8
+"""Queues that are compared with those of the other kind at once."""
 QueueKey = tuple[str, int]
 """Topic and queue id."""
 
@@ -46,6 +49,9 @@ class QueueFacts:
     groups: tuple[GroupProgress, ...]
     has_ext: bool
     in_rocksdb: bool = False
+    on_both_sides: QueueOnBothSides | None = None
+    """The queue in files and in a RocksDB, if the store has both kinds and few queues are chosen."""
+    both_sides: BothSides | None = None
 
     @property
     def delayed(self) -> bool:
@@ -125,6 +131,8 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
     facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
+    if len(facts) <= MOST_COMPARED:
+        facts = {key: _on_both_sides(store, queue) for key, queue in facts.items()}
     groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
     for key, queue in facts.items():
         marks: dict[int, tuple[str, ...]] = {}
@@ -132,6 +140,21 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
     return Loaded(facts, QueueSource(store.log, readers, groups))
+
+
+def _on_both_sides(store: StoreSnapshot, facts: QueueFacts) -> QueueFacts:
+    """Add what the other kind of queues has of this queue; the facts as they are if it cannot be read."""
+    beside = store.rocksdb_beside_files
+    if beside is None or facts.kind != "simple":
+        return facts
+    try:
+        in_files, in_rocksdb = store.topics_in_folders(), beside.by_topic()
+        topic, queue_id = facts.topic, facts.queue_id
+        queues = in_files.get(topic, {}).get(queue_id), in_rocksdb.get(topic, {}).get(queue_id)
+        compared = compare_queue(topic, queue_id, *queues)
+        return replace(facts, on_both_sides=compared, both_sides=find_both_sides(store))
+    except CannotRead:
+        return facts
 
 
 def _with_waits(

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.inspection.groups import GroupProgress
 from viewer.look.assets import tr, tr_in, tr_plural, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of, what_words
@@ -132,6 +133,11 @@ class QueueSide(QWidget):
         self._skew_head = PaneHead(tr("Queues of the topic"))
         self.skew = SkewBars("queue.skew", places.queue)
         self._skew_part = column(self._skew_head, column(self.skew, margins=(12, 8, 12, 8)), Hairline(), gap=0)
+        self._sides = Label("", 12, "text2", wrap=True)
+        self._sides.setObjectName("queue.sides")
+        self._sides.setAlignment(Qt.AlignmentFlag.AlignTop)
+        sides_head = PaneHead(tr("Files and RocksDB"))
+        self._sides_part = column(sides_head, column(self._sides, margins=(12, 8, 12, 8)), Hairline(), gap=0)
         self._minimum = Label("", 12, "text2", wrap=True)
         self._minimum.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._build()
@@ -156,6 +162,7 @@ class QueueSide(QWidget):
             self.groups,
             Hairline(),
             self._skew_part,
+            self._sides_part,
             PaneHead(tr("Minimum"), tr("computed as a broker does; no file has it")),
             column(self._minimum, margins=(12, 8, 12, 8)),
         ):
@@ -296,6 +303,9 @@ class QueueSide(QWidget):
         shown = min(max(len(groups), 2), _MOST_GROUP_ROWS)
         self.groups.setFixedHeight(px(26 + 24 * shown + 6))
         self._minimum.setText("" if facts is None else minimum_words(facts))
+        sides = "" if facts is None else sides_words(facts)
+        self._sides.setText(sides)
+        self._sides_part.setVisible(bool(sides))
 
     def _show_skew(self) -> None:
         topic, session = self._skew_topic, self._skew_session
@@ -315,6 +325,32 @@ class QueueSide(QWidget):
     def _follow_group(self, place: object) -> None:
         if isinstance(place, tuple):
             self.entryRequested.emit(place[1])
+
+
+def sides_words(facts: QueueFacts) -> str:
+    """How the queue in files and the one in a RocksDB differ, and which counts; "" if the store has one kind."""
+    queue, both = facts.on_both_sides, facts.both_sides
+    if queue is None or both is None:
+        return ""
+    files, rocksdb = (_bounds_words(bounds) for bounds in (queue.files, queue.rocksdb))
+    difference = (
+        tr("Both hold the same.")
+        if queue.first_difference is None
+        else tr("The first difference is at entry {n:,}.", n=queue.first_difference)
+    )
+    counting = tr("The files count:") if both.counting == "files" else tr("The RocksDB counts:")
+    return "\n".join(
+        (
+            tr("In files {files}, in {folder}/ (RocksDB) {rocksdb}.", files=files, folder=both.folder, rocksdb=rocksdb),
+            difference,
+            f"{counting} {engine_words(both.why)}",
+            engine_words(both.next_start),
+        )
+    )
+
+
+def _bounds_words(bounds: tuple[int, int] | None) -> str:
+    return tr("not at all") if bounds is None else tr("{low:,} to {high:,}", low=bounds[0], high=bounds[1])
 
 
 def minimum_words(facts: QueueFacts) -> str:

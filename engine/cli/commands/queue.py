@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_command, add_queue, add_store, common_options, number, open_named_store
+from engine.cli.options import add_command, add_store, common_options, number, open_named_store
 from engine.cli.output import Column, Output
-from engine.errors import CannotRead, StoreError
+from engine.errors import CannotRead, StoreError, UsageError
 from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
+from engine.inspection.queue_sides import compare_sides, find_both_sides
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import in_dledger
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 COLUMNS = (
     Column("Queue offset", "queueOffset", "number"),
@@ -22,6 +24,15 @@ COLUMNS = (
     Column("Batch", "batchSize", "number"),
     Column("Verdict", "verdict"),
 )
+BOTH_COLUMNS = (
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "number"),
+    Column("Files from", "filesMinOffset", "number"),
+    Column("to", "filesMaxOffset", "number"),
+    Column("RocksDB from", "rocksdbMinOffset", "number"),
+    Column("to", "rocksdbMaxOffset", "number"),
+    Column("First difference", "firstDifference", "number"),
+)
 
 
 def register(commands: Any) -> None:
@@ -30,20 +41,31 @@ def register(commands: Any) -> None:
         "queue",
         "List the entries of a consume queue",
         "queue ~/store Orders 0 --from 100 --to 120 --resolve",
+        "queue ~/store --both",
         parents=[common_options()],
     )
     add_store(parser)
-    add_queue(parser)
+    parser.add_argument("topic", metavar="TOPIC", nargs="?")
+    parser.add_argument("queue", metavar="QUEUE", type=number, nargs="?", help="queue id, from 0")
     parser.add_argument("--from", dest="start", type=number, metavar="N", help="start at this queue offset")
     parser.add_argument("--to", dest="stop", type=number, metavar="N", help="stop before this queue offset")
     parser.add_argument(
         "--resolve", action="store_true", help="also read the message of each entry and compare the two"
     )
+    parser.add_argument(
+        "--both",
+        action="store_true",
+        help="compare queues in files with those in a RocksDB of the same store; of all queues without TOPIC and QUEUE",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    if not args.both and args.queue is None:
+        raise UsageError(sentence("expected TOPIC and QUEUE, or --both"))
     with open_named_store(args, out) as store:
+        if args.both:
+            return _compare(args, store, out)
         unbounded = store.queue_entries(args.topic, args.queue)
         queue = unbounded or store.find_queue(args.topic, args.queue)
         if queue is None:
@@ -64,4 +86,28 @@ def run(args: argparse.Namespace, out: Output) -> int:
         except CannotRead:
             span = "which of the entries count is not known"
         out.line(f"-- {args.topic}/{args.queue}: {span}")
+    return 0
+
+
+def _compare(args: argparse.Namespace, store: StoreSnapshot, out: Output) -> int:
+    both = find_both_sides(store)
+    if both is None:
+        raise StoreError(
+            sentence("expected queues in files and in a RocksDB, found only one of them"), file=str(store.path)
+        )
+    if out.as_json:
+        out.record(records.both_sides(both))
+    differing = 0
+    for queue in compare_sides(store):
+        if args.topic in {None, queue.topic} and args.queue in {None, queue.queue_id}:
+            differing += queue.first_difference is not None
+            out.record(records.queue_on_both_sides(queue), BOTH_COLUMNS)
+    out.line(
+        plural("-- {n:,} queue differs", "-- {n:,} queues differ", n=differing)
+        if differing
+        else sentence("-- both hold the same")
+    )
+    counting = sentence("the file queues") if both.counting == "files" else sentence("the queues in the RocksDB")
+    out.line(sentence("-- {counting} count: {why}", counting=counting, why=both.why))
+    out.line(f"-- {both.next_start}")
     return 0

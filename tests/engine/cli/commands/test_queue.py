@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
+import agree
+import pytest
+
 
 def test_entries_match_the_dispatched_messages(storescope):
     records = storescope("queue", "Orders", 0)
@@ -18,3 +23,21 @@ def test_a_range_is_compared_with_the_log(storescope):
 
 def test_a_missing_queue_is_named(storescope):
     assert "Nowhere" in storescope.text("queue", "Nowhere", 0, status=3)
+
+
+@pytest.mark.golden
+def test_queues_in_files_and_in_a_rocksdb_are_compared(golden):
+    pytest.importorskip("rocksdict")
+    status, printed, _ = agree.command("queue", str(golden("combine-5.5.1")), "--both", "--json")
+    both, *queues = [json.loads(line) for line in printed.splitlines()]
+    assert (status, both["type"], both["counting"]) == (0, "bothSides", "files")
+    assert {(queue["type"], queue["firstDifference"]) for queue in queues} == {("queueSides", None)}
+    assert all(queue["filesMaxOffset"] == queue["rocksdbMaxOffset"] for queue in queues)
+    _, text, _ = agree.command("queue", str(golden("combine-5.5.1")), "TopicA", "1", "--both")
+    assert "-- both hold the same" in text
+    assert "-- the file queues count: no configuration is given" in text
+
+
+def test_both_needs_both_and_the_entries_need_a_queue(storescope):
+    assert "found only one of them" in storescope.text("queue", "--both", status=3)
+    assert "expected TOPIC and QUEUE, or --both" in storescope.text("queue", status=2)

@@ -1,0 +1,148 @@
+"""Compares consume queues in files with those in a RocksDB of the same store, as a broker that writes both keeps them
+(``rocksdbCQDoubleWriteEnable``; docs/formats/consume-queue.md#both).
+
+One side counts: a broker answers from it and takes the offsets of new messages from it. What a start does with the
+other side was seen on starts of 5.4.0 and 5.5.1 (``tests/peer/test_peer_queue_sides.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.sentences import sentence
+
+if TYPE_CHECKING:
+    from engine.inspection.queue_reader import QueueReader
+    from engine.inspection.rocksdb_queue import RocksQueueReader
+
+Side = Literal["files", "rocksdb"]
+BLOCK_ENTRIES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOnBothSides:
+    """One queue on both sides. Bounds are queue offsets [begin, end) as a broker gives them; None if the side has no
+    such queue. ``first_difference`` is the first queue offset at which only one side has an entry, or both have
+    different ones; None if they are equal.
+    """
+
+    topic: str
+    queue_id: int
+    files: tuple[int, int] | None
+    rocksdb: tuple[int, int] | None
+    first_difference: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BothSides:
+    """``counting``: the side that a broker uses; ``why`` says how that is known; ``next_start`` says what a start of
+    5.4 or 5.5 does with the other one.
+    """
+
+    folder: str
+    counting: Side
+    why: str
+    next_start: str
+
+
+def find_both_sides(store: StoreSnapshot) -> BothSides | None:
+    """Which side counts, if the store has queues in files and in a RocksDB; else None."""
+    beside = store.rocksdb_beside_files
+    if beside is None:
+        return None
+    folder = beside.folder.relative_to(store.path).as_posix()
+    counting: Side = "rocksdb" if store.rocksdb_queues is not None else "files"
+    return BothSides(folder, counting, _why(store, counting), _next_start(store, counting))
+
+
+def _why(store: StoreSnapshot, counting: Side) -> str:
+    if store.config is not None and "storeType" in store.config.given:
+        return sentence("the configuration says so: storeType={value}", value=store.config.store_type)
+    if counting == "files":
+        return sentence("no configuration is given (--config), and the file queues reach the end of the log")
+    return sentence("no configuration is given (--config), and the file queues do not reach the end of the log")
+
+
+def _next_start(store: StoreSnapshot, counting: Side) -> str:
+    if counting == "rocksdb":
+        return sentence(
+            "The next start with storeType=defaultRocksDB does not touch the file queues: they stay as they are."
+        )
+    config = store.config
+    if config is not None and config.rocksdb_cq_double_write_enable:
+        return (
+            _BROUGHT_UP if store.abort else sentence("{brought_up} {skipped}", brought_up=_BROUGHT_UP, skipped=_SKIPPED)
+        )
+    if config is not None and (config.given or config.file is not None):
+        return sentence("The next start does not touch the RocksDB, because rocksdbCQDoubleWriteEnable is not true.")
+    return sentence(
+        "With rocksdbCQDoubleWriteEnable=true the next start adds the entries that the RocksDB lacks; without, it does "
+        "not touch the RocksDB."
+    )
+
+
+_BROUGHT_UP = sentence(
+    "The next start adds the entries that the RocksDB lacks. Where the ends of a queue still differ then, the queue in "
+    "the RocksDB begins anew at the end of the file queue."
+)
+_SKIPPED = sentence(
+    "The store was closed: the start leaves out the first entry that is lacking, by the order of the log."
+)
+
+
+def compare_sides(store: StoreSnapshot) -> Iterator[QueueOnBothSides]:
+    """Every queue of both sides, by topic and queue id. Raises :class:`CannotRead`."""
+    beside = store.rocksdb_beside_files
+    if beside is None:
+        return
+    in_files, in_rocksdb = store.topics_in_folders(), beside.by_topic()
+    names = {
+        (topic, queue_id)
+        for topics in (in_files, in_rocksdb)
+        for topic, queues in topics.items()
+        for queue_id in queues
+    }
+    for topic, queue_id in sorted(names):
+        file_queue = in_files.get(topic, {}).get(queue_id)
+        if file_queue is None or file_queue.kind == "simple":
+            yield compare_queue(topic, queue_id, file_queue, in_rocksdb.get(topic, {}).get(queue_id))
+
+
+def compare_queue(
+    topic: str, queue_id: int, file_queue: QueueReader | None, row_queue: RocksQueueReader | None
+) -> QueueOnBothSides:
+    """Compare one queue of both sides."""
+    files, rocksdb = _bounds(file_queue), _bounds(row_queue)
+    return QueueOnBothSides(topic, queue_id, files, rocksdb, _first_difference(file_queue, files, row_queue, rocksdb))
+
+
+def _bounds(queue: AnyQueue | None) -> tuple[int, int] | None:
+    return None if queue is None else (max(queue.min_offset, 0), queue.max_offset)
+
+
+def _first_difference(
+    file_queue: QueueReader | None,
+    files: tuple[int, int] | None,
+    row_queue: RocksQueueReader | None,
+    rocksdb: tuple[int, int] | None,
+) -> int | None:
+    has_entries = [bounds for bounds in (files, rocksdb) if bounds is not None and bounds[1] > bounds[0]]
+    if file_queue is None or row_queue is None or files is None or rocksdb is None or len(has_entries) < 2:
+        return has_entries[0][0] if has_entries else None
+    if files[0] != rocksdb[0]:
+        return min(files[0], rocksdb[0])
+    end = min(files[1], rocksdb[1])
+    for start in range(files[0], end, BLOCK_ENTRIES):
+        stop = min(start + BLOCK_ENTRIES, end)
+        entries, rows = file_queue.array(start, stop), row_queue.raw_entries(start, stop - start)
+        differing = np.flatnonzero(entries != rows[: len(entries)])
+        if len(differing):
+            return start + int(differing[0])
+        if len(entries) < stop - start:
+            return start + len(entries)
+    return end if files[1] != rocksdb[1] else None
