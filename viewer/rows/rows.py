@@ -19,7 +19,7 @@ from viewer.widgets.columns import (
     Chip,
     Column,
     RecordKind,
-    RowLook,
+    RowAppearance,
     chip_column,
     gutter,
     moment_column,
@@ -253,8 +253,8 @@ def _to_entry(line: RowLine) -> object | None:
     return places.queue(line.topic, line.queue_id, line.queue_offset)
 
 
-def _look(line: RowLine) -> RowLook | None:
-    return RowLook(tone="text3") if line.verdict == "deleted" or line.state == "delivered" else None
+def _appearance(line: RowLine) -> RowAppearance | None:
+    return RowAppearance(tone="text3") if line.verdict == "deleted" or line.state == "delivered" else None
 
 
 def rows_kind(subject: RowSubject) -> RecordKind:
@@ -277,7 +277,7 @@ def rows_kind(subject: RowSubject) -> RecordKind:
         number_column("physicalOffset", words("Physical offset"), 124, jump=_to_unit, elide="never"),
         chip_column("verdict", words("Message"), 170, _verdict, filterable=False),
     ]
-    return RecordKind("row", tuple(columns), _look, lambda line: _verdict(line).word, record, command)
+    return RecordKind("row", tuple(columns), _appearance, lambda line: _verdict(line).word, record, command)
 
 
 def record(line: RowLine) -> dict[str, Any]:
