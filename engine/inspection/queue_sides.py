@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from engine.files.properties_file import parse, read_text
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
-from engine.sentences import sentence
+from engine.sentences import join, sentence
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
@@ -68,6 +69,15 @@ def _why(store: StoreSnapshot, counting: Side) -> str:
     return sentence("no configuration is given (--config), and the file queues do not reach the end of the log")
 
 
+def _assigns_from_rocksdb(store: StoreSnapshot) -> bool:
+    """Return True if the configuration lets the RocksDB assign queue offsets."""
+    config = store.config
+    if config is None or config.file is None:
+        return False
+    settings = {item.key: item.value for item in parse(read_text(config.file), config.file)}
+    return settings.get("combineAssignOffsetCQType", "").strip() == "defaultRocksDB"
+
+
 def _next_start(store: StoreSnapshot, counting: Side) -> str:
     if counting == "rocksdb":
         return sentence(
@@ -75,9 +85,8 @@ def _next_start(store: StoreSnapshot, counting: Side) -> str:
         )
     config = store.config
     if config is not None and config.rocksdb_cq_double_write_enable:
-        return (
-            _BROUGHT_UP if store.abort else sentence("{brought_up} {skipped}", brought_up=_BROUGHT_UP, skipped=_SKIPPED)
-        )
+        sentences = [_ADDED] if store.abort else [_ADDED, _SKIPPED]
+        return join(" ", sentences if _assigns_from_rocksdb(store) else [*sentences, _BEGUN_ANEW])
     if config is not None and (config.given or config.file is not None):
         return sentence("The next start does not touch the RocksDB, because rocksdbCQDoubleWriteEnable is not true.")
     return sentence(
@@ -86,9 +95,9 @@ def _next_start(store: StoreSnapshot, counting: Side) -> str:
     )
 
 
-_BROUGHT_UP = sentence(
-    "The next start adds the entries that the RocksDB lacks. Where the ends of a queue still differ then, the queue in "
-    "the RocksDB begins anew at the end of the file queue."
+_ADDED = sentence("The next start adds the entries that the RocksDB lacks.")
+_BEGUN_ANEW = sentence(
+    "Where the ends of a queue still differ then, the queue in the RocksDB begins anew at the end of the file queue."
 )
 _SKIPPED = sentence(
     "The store was closed: the start leaves out the first entry that is lacking, by the order of the log."

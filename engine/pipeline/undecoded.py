@@ -1,4 +1,4 @@
-"""Parts of a store that are recognised, not decoded: queues and index entries in a RocksDB.
+"""Parts of a store that no job reads: queues and index entries in a RocksDB.
 
 A source that would need such a part reports it as :class:`CannotRead`: no row must not look like "no messages".
 """
@@ -29,7 +29,11 @@ def rocksdb_queues(store: StorePlace) -> CannotRead | None:
     if not databases or _has_folders(folders[0]) or _has_folders(join(store.path, "batchconsumequeue")):
         return None
     return CannotRead(
-        sentence("cannot be read: the consume queues are in a RocksDB, which is not decoded here"), file=databases[0]
+        sentence(
+            "cannot be read: the consume queues are in a RocksDB, which pipeline jobs do not read; the commands queue "
+            "and check do"
+        ),
+        file=databases[0],
     )
 
 
@@ -40,7 +44,12 @@ def rocksdb_index(store: StorePlace) -> CannotRead | None:
     rows = database is not None and (database.tables > 0 or database.write_ahead_bytes > 0)
     if not rows or _listing(join(store.path, "index")):
         return None
-    return CannotRead(sentence("cannot be read: the index is in a RocksDB, which is not decoded here"), file=folder)
+    return CannotRead(
+        sentence(
+            "cannot be read: the index is in a RocksDB, which pipeline jobs do not read; the commands trace and rows do"
+        ),
+        file=folder,
+    )
 
 
 def _database(folder: str) -> RocksFolder | None:

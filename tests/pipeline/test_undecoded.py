@@ -59,7 +59,7 @@ def test_queues_in_a_rocksdb_are_a_row_of_damage(golden, name):
     """
     (row,) = rows(PlainQueueReader, schema.CQ, golden(name))
     assert row["type"] == "damage"
-    assert "the consume queues are in a RocksDB, which is not decoded here" in row["reason"]
+    assert "in a RocksDB, which pipeline jobs do not read; the commands queue and check do" in row["reason"]
     assert row["store"] == str(golden(name))
     with pytest.raises(CannotRead, match="in a RocksDB"):
         rows(PlainQueueReader, schema.CQ, golden(name), "fail")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.rows.pane import RowsPane
 from viewer.runtime import places
@@ -17,7 +17,7 @@ def test_the_first_rows_open_and_lead_to_their_message(qapp, golden) -> None:
 
     async def drive(pane, session) -> None:
         pane.show_place(Place("rows"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.model.subject == pane.tabs.key == "timer"
         row = pane.table.current_row()
         assert session.selection == row.physical_offset
@@ -27,15 +27,15 @@ def test_the_first_rows_open_and_lead_to_their_message(qapp, golden) -> None:
         assert emitted == [places.log(row.physical_offset)]
 
         pane.tabs.choose("pop")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert {line.subject for line in pane.table.table.rows} == {"pop"}
         assert "Popped messages: " in pane.status()
         pane.refresh()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.model.subject == "pop"
 
         pane.show_place(Place("rows", name="transactions"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.tabs.key == "transactions"
         assert {line.subject for line in pane.table.table.rows} == {"transactions"}
 
@@ -45,7 +45,7 @@ def test_the_first_rows_open_and_lead_to_their_message(qapp, golden) -> None:
 def test_a_store_without_such_rows_says_so(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("rows"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.total_rows() == 0
         assert "keeps them in files" in pane.model.table_state().text
 
