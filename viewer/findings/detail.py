@@ -13,7 +13,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.look.theme import px
 from viewer.pane.finding_facts import (
-    Bytes,
+    HexInput,
     bytes_of,
     evidence_facts,
     next_steps,
@@ -158,7 +158,7 @@ class FindingDetail(ThemedPanel):
     def _load_bytes(self, finding: Finding, session: StoreSession) -> None:
         log = session.snapshot.log
 
-        def done(bytes_shown: Bytes) -> None:
+        def done(bytes_shown: HexInput) -> None:
             if finding is self._finding:
                 self._show_bytes(bytes_shown, session)
 
@@ -166,7 +166,7 @@ class FindingDetail(ThemedPanel):
             lambda: bytes_of(finding, log.read, log.end_offset), done, lambda error: self.statusText.emit(str(error))
         )
 
-    def _show_bytes(self, bytes_shown: Bytes, session: StoreSession) -> None:
+    def _show_bytes(self, bytes_shown: HexInput, session: StoreSession) -> None:
         self._hex_box.setVisible(bytes_shown.read is not None)
         if bytes_shown.read is None:
             self.hex.clear()

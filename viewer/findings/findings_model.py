@@ -98,11 +98,11 @@ class FindingsModel:
         return index
 
     def _row_of(self, rule: str) -> int | None:
-        return next((n for n, row in enumerate(self.rows) if row.finding.id == rule and not row.folded), None)
+        return next((n for n, row in enumerate(self.rows) if row.finding.id == rule and not row.consequences), None)
 
     def _cause_of(self, rule: str) -> str:
         """Return the rule whose folded line holds a finding of ``rule``."""
-        return next((row.finding.id for row in self.rows if rule in {finding.id for finding in row.folded}), "")
+        return next((row.finding.id for row in self.rows if rule in {finding.id for finding in row.consequences}), "")
 
     def same_row(self, chosen: FindingRow | None) -> int:
         """Return the row that shows what ``chosen`` showed before the rows were made anew. 0 if none does."""
@@ -112,7 +112,7 @@ class FindingsModel:
             (
                 n
                 for n, row in enumerate(self.rows)
-                if row.finding == chosen.finding and bool(row.folded) == bool(chosen.folded)
+                if row.finding == chosen.finding and bool(row.consequences) == bool(chosen.consequences)
             ),
             0,
         )

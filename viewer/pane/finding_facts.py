@@ -56,24 +56,22 @@ class ToggleConsequences:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """A finding in the list.
+    """A finding in the list, or a line that stands for the consequences of one.
 
-    ``first`` of its group, which has ``of`` findings. ``inside``: it follows from the cause above it. A row with
-    ``folded`` stands for the findings that follow from its finding's rule; with ``opened`` they are listed after
-    it.
+    A row with ``consequences`` is such a line, below the row of their cause ``finding``.
     """
 
     finding: Finding
-    first: bool
-    of: int
-    inside: bool = False
-    folded: tuple[Finding, ...] = ()
-    opened: bool = False
+    is_first: bool  # of its group
+    group_size: int
+    is_consequence: bool = False  # it follows from the cause above it
+    consequences: tuple[Finding, ...] = ()
+    is_open: bool = False  # the consequences are listed below this line
 
     @property
     def place(self) -> Place | ToggleConsequences | None:
         """The place that shows the finding best."""
-        return ToggleConsequences(self.finding.id) if self.folded else place_of(self.finding)
+        return ToggleConsequences(self.finding.id) if self.consequences else place_of(self.finding)
 
 
 def finding_rows(
@@ -86,27 +84,27 @@ def finding_rows(
     """
     shown = [finding for finding in findings if finding.severity in severities]
     followers = _followers(shown)
-    inside = {id(finding) for members in followers.values() for finding in members}
+    follower_ids = {id(finding) for members in followers.values() for finding in members}
     groups: dict[str, list[Finding]] = {}
     for finding in shown:
-        if id(finding) not in inside:
+        if id(finding) not in follower_ids:
             groups.setdefault(finding.group, []).append(finding)
     for members in groups.values():
         members.sort(key=rank)
     order = sorted(groups, key=lambda group: (-_severity_rank(groups[group][0]), list(GROUPS).index(group)))
     rows = []
     for group in order:
-        for number_, finding in enumerate(groups[group]):
-            rows.append(FindingRow(finding, number_ == 0, len(groups[group])))
+        for index, finding in enumerate(groups[group]):
+            rows.append(FindingRow(finding, index == 0, len(groups[group])))
             rows += _consequence_rows(finding, tuple(followers.pop(finding.id, ())), finding.id in opened)
     return rows
 
 
 def _consequence_rows(cause: Finding, followers: tuple[Finding, ...], opened: bool) -> Iterator[FindingRow]:
     if followers:
-        yield FindingRow(cause, False, 0, True, followers, opened)
+        yield FindingRow(cause, False, 0, is_consequence=True, consequences=followers, is_open=opened)
     for finding in followers if opened else ():
-        yield FindingRow(finding, False, 0, True)
+        yield FindingRow(finding, False, 0, is_consequence=True)
 
 
 def _followers(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
@@ -124,14 +122,13 @@ def _followers(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
 
 
 def consequences_text(row: FindingRow) -> str:
-    """Return ``▸ 16 more follow from it: CF02 16×``."""
+    """Return ``▸ 16 consequences: CF02 16×``."""
     counts: dict[str, int] = {}
-    for finding in row.folded:
+    for finding in row.consequences:
         counts[finding.id] = counts.get(finding.id, 0) + 1
     rules = ", ".join(f"{rule} {count:,}×" for rule, count in counts.items())
-    many = len(row.folded)
-    summary = tr_plural("{n:,} consequence", "{n:,} consequences", n=many)
-    return f"{'▾' if row.opened else '▸'} {summary}: {rules}"
+    summary = tr_plural("{n:,} consequence", "{n:,} consequences", n=len(row.consequences))
+    return f"{'▾' if row.is_open else '▸'} {summary}: {rules}"
 
 
 def unread_findings(unread: UnreadLedger) -> list[Finding]:
@@ -155,10 +152,6 @@ def _severity_rank(finding: Finding) -> int:
     return SEVERITIES.index(finding.severity)
 
 
-def _rank(finding: Finding) -> tuple[int, str, str, int]:
-    return -_severity_rank(finding), finding.id, finding.file or "", finding.offset or 0
-
-
 def finding_kind() -> RecordKind:
     """Return the table of findings."""
     columns = (
@@ -174,7 +167,7 @@ def finding_kind() -> RecordKind:
             _place,
             lambda row: row.finding.offset,
             mono=True,
-            jump=lambda row: None if row.folded else row.place,
+            jump=lambda row: None if row.consequences else row.place,
             elide="middle",
         ),
         Column(
@@ -183,7 +176,7 @@ def finding_kind() -> RecordKind:
             110,
             _message,
             lambda row: row.finding.message,
-            jump=lambda row: row.place if row.folded else None,
+            jump=lambda row: row.place if row.consequences else None,
             tip=_tip,
             wrap=True,
         ),
@@ -199,8 +192,8 @@ def finding_kind() -> RecordKind:
 
 
 def _record(row: FindingRow) -> dict[str, Any]:
-    if row.folded:
-        return {"type": "followers", "causedBy": row.finding.id, "findings": len(row.folded)}
+    if row.consequences:
+        return {"type": "followers", "causedBy": row.finding.id, "findings": len(row.consequences)}
     return row.finding.record()
 
 
@@ -216,35 +209,34 @@ def title(finding: Finding) -> str:
 
 
 def _worst(row: FindingRow) -> str:
-    return max((finding.severity for finding in row.folded), key=SEVERITIES.index, default=row.finding.severity)
+    return max((finding.severity for finding in row.consequences), key=SEVERITIES.index, default=row.finding.severity)
 
 
 def _rule(row: FindingRow) -> str:
-    return "" if row.folded else row.finding.id
+    return "" if row.consequences else row.finding.id
 
 
 def _place(row: FindingRow) -> str:
-    return "" if row.folded else place_text(row.finding)
+    return "" if row.consequences else place_text(row.finding)
 
 
 def _message(row: FindingRow) -> str:
-    if row.folded:
+    if row.consequences:
         return consequences_text(row)
-    return f"    {title(row.finding)}" if row.inside else title(row.finding)
+    return f"    {title(row.finding)}" if row.is_consequence else title(row.finding)
 
 
 def _tip(row: FindingRow) -> str:
-    return consequences_text(row) if row.folded else engine_words(row.finding.message)
+    return consequences_text(row) if row.consequences else engine_words(row.finding.message)
 
 
 def _group(row: FindingRow) -> str:
-    if not row.first:
+    if not row.is_first:
         return ""
-    return f"{tr(GROUPS[row.finding.group])}  {row.of}"
+    return f"{tr(GROUPS[row.finding.group])}  {row.group_size}"
 
 
 # ---- places
-# --------------------------------------------------------------------------------------------------------------
 
 
 def place_of(finding: Finding) -> Place | None:
@@ -304,7 +296,6 @@ def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
 
 
 # ---- facts and bytes
-# -----------------------------------------------------------------------------------------------------
 
 
 def evidence_facts(finding: Finding) -> list[tuple[str, str]]:
@@ -434,8 +425,11 @@ def next_steps(finding: Finding, path: str) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
-    """Input of the hex view: a reader, the start, painted fields, marked bytes; ``why`` if there is nothing to show."""
+class HexInput:
+    """Input of the hex view: a reader, the start, painted fields, framed and damaged bytes.
+
+    ``low`` and ``high`` bound what can be read. Without ``read`` there is nothing to show.
+    """
 
     read: Callable[[int, int], bytes] | None
     start: int = 0
@@ -447,11 +441,11 @@ class Bytes:
     damage: tuple[tuple[int, int], ...] = ()
 
 
-def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> Bytes:
+def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> HexInput:
     """Return the bytes around a finding. Reads the disk."""
     file = Path(finding.file) if finding.file else None
     if file is None or finding.offset is None:
-        return Bytes(None)
+        return HexInput(None)
     if _in_log(file):
         head = log_read(finding.offset, 1 << 16)
         fields = tuple(hex_fields(list_fields(head)))
@@ -459,11 +453,11 @@ def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: i
         marked = finding.evidence.get("bytePositions")
         frames = tuple((position, 1, "live") for position in marked[:64]) if isinstance(marked, list) else ()
         damage = () if fields else ((finding.offset, finding.offset + size),)
-        return Bytes(log_read, finding.offset, size, fields, 0, log_end, frames, damage)
+        return HexInput(log_read, finding.offset, size, fields, 0, log_end, frames, damage)
     try:
         length = file.stat().st_size
     except OSError:
-        return Bytes(None)
+        return HexInput(None)
     unit = CQ_UNIT_SIZE if "consumequeue" in file.parts or file.parent.name == "index" else 8
     fields = (
         HexField("physicalOffset", 0, 8, "id"),
@@ -471,7 +465,9 @@ def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: i
         HexField("tagsCode", 12, 8, "topic"),
     )
     shown = fields if "consumequeue" in file.parts else ()
-    return Bytes(_file_reader(str(file)), finding.offset, min(unit, max(0, length - finding.offset)), shown, 0, length)
+    return HexInput(
+        _file_reader(str(file)), finding.offset, min(unit, max(0, length - finding.offset)), shown, 0, length
+    )
 
 
 def _span(finding: Finding) -> int:

@@ -50,7 +50,7 @@ def test_findings_are_grouped_with_the_gravest_first() -> None:
     findings = [finding("CQ08", log, 5), finding("CL03", log, 9), finding("AB01", "/s/abort")]
     rows = finding_rows(findings, frozenset(SEVERITIES))
     assert [row.finding.id for row in rows] == ["CL03", "AB01", "CQ08"]
-    assert all(row.first and row.of == 1 for row in rows)
+    assert all(row.is_first and row.group_size == 1 for row in rows)
     assert [row.finding.id for row in finding_rows(findings, frozenset({"error"}))] == ["CL03"]
 
 
@@ -64,7 +64,7 @@ def test_consequences_are_folded_below_their_cause() -> None:
         actual_finding.follows("CQ03"),
     ]
     rows = finding_rows(results, frozenset(SEVERITIES))
-    assert [(row.finding.id, len(row.folded)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
+    assert [(row.finding.id, len(row.consequences)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
     assert consequences_text(rows[1]) == "▸ 2 consequences: CQ03 1×, IX03 1×"
     assert rows[1].place == ToggleConsequences("CL07")
     opened = finding_rows(results, frozenset(SEVERITIES), frozenset({"CL07"}))
