@@ -41,7 +41,7 @@ SYSTEM_ERRORS = (
     msgid("Stale file handle"),
     msgid("Too many open files"),
 )
-"""Errors of the system that the catalogues translate: the words of ``os.strerror``."""
+"""Errors of the system whose text (``os.strerror``) the catalogues translate."""
 
 
 def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
@@ -134,7 +134,7 @@ class NotWriteable(StoreError):
 
 
 class StoreClosed(NotWriteable):
-    """The store was closed: it takes nothing and gives nothing any more, somebody else may have it open."""
+    """The store was closed. It can be neither read nor written any more: another process may have it open."""
 
 
 class UsageError(StoreError):

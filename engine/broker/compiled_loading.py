@@ -39,8 +39,8 @@ class _Loading:
 
 @contextlib.contextmanager
 def loading_beside(*loads: Callable[[], object]) -> Iterator[None]:
-    """Within the block no caller waits for the compiled twins of dispatch and of puts, or for what ``loads`` load
-    instead.
+    """Load the compiled twins of dispatch and of puts in a thread; within the block no caller waits for them. ``loads``
+    replaces the functions that load them.
     """
     loading = _Loading(loads or LOADS)
     with columns.without_twins_while(loading.others_do_without):

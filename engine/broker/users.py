@@ -200,10 +200,9 @@ def _entry(kind: str, name: str, permission: str) -> Entry:
 
 
 class Users:
-    """Users and their policies by name: of a file, and over them what requests made of them, kept in ``path``. A name
-    that a request deleted stays deleted, whatever the file says.
-
-    Raises :class:`CannotRead`, :class:`UsageError` where what was kept cannot be read.
+    """Users and their policies by name: those of the file of accounts, overridden by changes of requests, which are
+    stored in ``path``. A user that a request deleted stays deleted, even if the file has it. Raises :class:`CannotRead`
+    or :class:`UsageError` if ``path`` cannot be read.
     """
 
     def __init__(self, path: Path) -> None:

@@ -114,8 +114,8 @@ class Parsed:
     fault: Fault | None = None
     tail: Tail | None = None
     duplicates: tuple[Duplicate, ...] = field(default=())
-    loose: Fault | None = None  # the first thing that fastjson 1 takes and fastjson 2 does not
-    doubled: Fault | None = None  # commas between numbered members, which neither takes
+    loose: Fault | None = None  # first deviation that fastjson 1 accepts and fastjson 2 rejects
+    doubled: Fault | None = None  # commas between numbered members, which neither accepts
 
     def complaint_of(self, parser: str) -> str | None:
         """Why a broker with this parser does not read the text; None where it does."""

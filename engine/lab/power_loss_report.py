@@ -1,4 +1,4 @@
-"""The report of a power cut: how the store stood, what the disk kept, and how recovery left it. Values only.
+"""The report of a power cut: the store before it, what the disk kept, and the store after recovery. Values only.
 
 Offsets and sizes are bytes of the commit log, times are ms since 1970.
 """
@@ -55,11 +55,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Messages that producers had been told are stored, and that are gone.
+    """Acknowledged messages that are lost.
 
     ``below_flushed`` of them lay below the flushed offset: more than none is a fault of the engine. ``allowed`` says
-    whether the flush mode permits the loss (ASYNC_FLUSH: whatever was not flushed). ``exact`` is False where so many
-    messages were at stake that they were only counted in heaps.
+    whether the flush mode permits the loss (ASYNC_FLUSH: whatever was not flushed). ``exact`` is False if there were so
+    many messages that they were only counted in groups.
     """
 
     messages: int = 0
@@ -70,8 +70,8 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRecovery:
-    """A further recovery, number ``round`` (from 2), of the disk that it left, in ``took_ms``: ``figures`` have
-    the first recovery as planned and this one as done.
+    """A further recovery of the same disk, number ``round`` (from 2). It took ``took_ms``. ``figures`` compare it with
+    the first recovery.
     """
 
     round: int
@@ -89,9 +89,9 @@ class PowerLossReport:
     """Report of a simulated power cut. ``state_after``, ``loss`` and ``figures`` are set once the store has been
     recovered.
 
-    ``plan`` is the recovery plan of what the disk kept. ``keep`` was the chance of each page that was not flushed to
-    be on the disk all the same; of ``dirty_pages`` of 4 KiB ``kept_pages`` were, ``torn_pages`` of them in part;
-    ``lost_names`` are names made, changed or removed that the disk had not learnt of.
+    ``plan`` is the recovery plan of what the disk kept. ``keep`` is the probability with which an unflushed page
+    reached the disk; of ``dirty_pages`` of 4 KiB ``kept_pages`` were, ``torn_pages`` of them in part; ``lost_names``
+    are files whose creation, change or removal had not reached the disk.
     """
 
     seed: int

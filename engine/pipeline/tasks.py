@@ -1,12 +1,12 @@
-"""Splits as Spark tasks: which splits one task reads, the data frame of what tasks give, and whether tasks see the
-stores that the driver listed: a log that they do not see would be damage all over.
+"""Splits as Spark tasks: which splits a task reads, the data frame of the tasks' results, and the check that tasks see
+the stores that the driver listed. A log that they do not see would look damaged everywhere.
 
-A task gets its splits as one small pickled value and gives Arrow batches; nothing but these passes the JVM.
+A task gets its splits as one small pickled value and returns Arrow batches. Only these pass through the JVM.
 
 Tasks carried out in this process, one after the other, for jobs so small that Spark would take longer to start.
 
-The functions are those that Spark's workers run. A :class:`LocalRunner` stands where a session of Spark's stands, with
-as much of it as jobs ask for: sums, values for all tasks, and what is under way.
+The functions are those that Spark's workers run. A :class:`LocalRunner` replaces a Spark session. It has only what jobs
+use of one: accumulators, broadcast values and the status of jobs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 TASK_BYTES = 512 << 20
-"""Most bytes of splits in one task, where a task has several."""
+"""Maximum bytes of the splits of a task that has several."""
 MAX_TASKS = 20_000
-"""Most tasks of a stage, unless there are more cores to be fed: the driver keeps an account of each."""
+"""Maximum number of tasks of a stage, unless there are more cores: the driver keeps a record of each task."""
 TASKS_PER_CORE = 2
-"""Tasks for each core at least, so that one slow task does not leave the others idle."""
+"""Minimum number of tasks for each core, so that one slow task does not leave the other cores idle."""
 Work = Callable[[Sequence[Any]], Iterable["pa.RecordBatch"]]
 
 
@@ -102,7 +102,7 @@ def splits_by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[
 def run_tasks(
     spark: SparkSession | LocalRunner, shares: Sequence[Sequence[Any]], work: Work, schema: str
 ) -> DataFrame | Any:
-    """Run one task a share: return the rows of the batches that ``work`` gives for its splits, under ``schema``.
+    """Run one task for each share. Return the rows of the batches that ``work`` yields for its splits, with ``schema``.
 
     ``work`` travels to the tasks: a function of a module, or a :func:`functools.partial` of one. The shares travel as
     the chunks of an Arrow table, of which Java makes a partition each: a task then needs one Python process, not two.
@@ -135,7 +135,7 @@ def count_splits(counter: Counter | None, splits: Sequence[Split], units: int) -
 
 
 MAX_CHECKED_FOLDERS = 16
-"""Folders that each task looks for: those of a fleet lie on one disk, as a rule."""
+"""Number of folders that each task looks for: usually all of a fleet lie on one disk."""
 MAX_CHECK_TASKS = 64
 _seen: set[tuple[str, str]] = set()
 """Applications, each with a folder that its executors see."""
@@ -209,7 +209,7 @@ class Rows:
 
 
 class LocalRunner:
-    """This process in the place of a session, its context and its status tracker."""
+    """Replaces a Spark session, its context and its status tracker: everything runs in this process."""
 
     defaultParallelism = 1  # noqa: N815  Spark's name
 

@@ -19,7 +19,8 @@ _HEAD = (
 )
 _HALF_HOUR = 1_800_000
 _months: dict[int, int] = {}
-"""Of each half hour (an offset of a time zone is a multiple of it) when its month began, ms since the epoch."""
+"""Half hour → the time (ms since the epoch) at which its month began. Time zones differ by multiples of half an hour.
+"""
 
 
 def unique_id(now: int) -> str:

@@ -84,7 +84,7 @@ class Chains:
         return bad_slots
 
     def _unexplained(self, stored: NDArray[np.int32], wrong: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Those of the slots ``wrong`` that never named an entry of their chain while it grew."""
+        """Return the slots of ``wrong`` that never named an entry of their chain while it grew."""
         if self._settled is None:
             return wrong
         wrong = wrong[stored[wrong] != self._settled[wrong]]

@@ -1,4 +1,4 @@
-"""The passive structures of one open store, together: what services work on and MessageStore answers from."""
+"""The structures of one open store. Services change them, and MessageStore reads them."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class StoreParts:
         return self.paths.consumequeue
 
     def confirm_offset(self) -> int:
-        """End of what may be dispatched (docs/formats/writing.md#dispatch): what is flushed under SYNC_FLUSH since
-        5.3.2, else everything.
+        """End of the bytes that may be dispatched (docs/formats/writing.md#dispatch): what is flushed under SYNC_FLUSH
+        since 5.3.2, else everything.
         """
         files = self.files
         if self.sync_flush and of(self.like).dispatches_flushed_only and not self.config.read_un_committed:

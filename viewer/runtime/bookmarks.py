@@ -1,4 +1,4 @@
-"""Places that somebody wants to find again: named, marked, with a note; kept for each store outside of it."""
+"""Bookmarks: places of a store with a name, a mark and a note. They are saved outside of the store."""
 
 from __future__ import annotations
 

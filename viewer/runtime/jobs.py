@@ -1,7 +1,7 @@
 """Blocking work off the loop: short reads, long jobs with a bar and cancel, and work in the worker process.
 
-Results come back on the loop's thread. A quick read is nobody's business but its pane's; a job is listed in the status
-bar. ``work(control)`` runs elsewhere and may ask :attr:`Control.cancelled` and tell :meth:`Control.report`.
+Results come back on the loop's thread. A quick read concerns only its pane; a job is listed in the status bar.
+``work(control)`` runs elsewhere and may ask :attr:`Control.cancelled` and tell :meth:`Control.report`.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Jobs(QObject):
             self._end(job)
 
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
-        """Begin ``coroutine`` from a slot; its error is told through ``failed``."""
+        """Start ``coroutine`` from a slot; ``failed`` reports its error."""
         if self._closed:
             coroutine.close()
             return None
@@ -271,7 +271,7 @@ class Jobs(QObject):
         return task
 
     def announce(self, title: str, cancel: Callable[[], None]) -> Job:
-        """List work that runs elsewhere, until :meth:`retire`; :meth:`tell` says how it stands."""
+        """List work that runs elsewhere until :meth:`retire` is called; :meth:`tell` sets its status text."""
         job = Job(next(self._numbers), title, cancel)
         self._begin(job)
         return job
@@ -288,7 +288,7 @@ class Jobs(QObject):
             self._end(job)
 
     def finish(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Have ``coroutine`` done whatever is closed meanwhile: it is not cancelled, and :meth:`drain` waits for it."""
+        """Run ``coroutine`` to its end, even if the window closes: it is not cancelled, and :meth:`drain` waits for it."""
         task = asyncio.ensure_future(coroutine)
         self._last.add(task)
         task.add_done_callback(self._last.discard)
@@ -299,16 +299,16 @@ class Jobs(QObject):
         return not self._pending and not self.list and not self._tasks
 
     def idle_but_for(self, late: int) -> bool:
-        """True if only ``late`` jobs, which nobody waits for, are under way."""
+        """True if only ``late`` jobs run, for which no caller waits."""
         return not self._pending and len(self.list) <= late and len(self._tasks) <= late
 
     @property
     def quick_idle(self) -> bool:
-        """True if no short read is under way."""
+        """True if no short read runs."""
         return not self._pending
 
     def cancel_all(self, *, staying: bool = False) -> None:
-        """Tell everything to stop, the caller aside; with ``staying`` not what goes on without the store."""
+        """Stop everything except the caller. With ``staying``, jobs that do not need the store go on."""
         for job in list(self.list):
             if not (staying and job.stays):
                 job.cancel()
@@ -316,7 +316,7 @@ class Jobs(QObject):
             task.cancel()
 
     def close(self) -> None:
-        """Stop everything and forget what still comes back."""
+        """Stop everything, and ignore results that still arrive."""
         self.cancel_all()
         self._closed = True
         for control in self._controls:
@@ -326,7 +326,7 @@ class Jobs(QObject):
         self.worker.close()
 
     async def drain(self, seconds: float = 2.0) -> None:
-        """After :meth:`close`: let what was begun see that it was stopped, so that nothing is left half-ended."""
+        """After :meth:`close`, wait until all work has noticed that it was stopped, so that none is left unfinished."""
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=seconds)
         if self._last:
@@ -360,7 +360,7 @@ class Jobs(QObject):
 
 
 def _own_task() -> asyncio.Task[Any] | None:
-    """The task that is running now: what opens another store is no work of the old one."""
+    """Return the running task: a task that opens another store does not belong to the old store."""
     try:
         return asyncio.current_task()
     except RuntimeError:

@@ -31,7 +31,7 @@ EXTRA = {
     "rollback": words("Half at"),
     "batch": words("Count"),
 }
-"""Kinds that need one number more, and what it is called."""
+"""Kinds that need a further number, each with the name of that number."""
 _FLAGS = {"half": PREPARED, "commit": COMMIT, "rollback": ROLLBACK}
 
 

@@ -1,7 +1,6 @@
-"""The parts of the open store that could not be read, by a short look of the window or by a job of the worker.
-
-Nothing may be concluded from bytes that were not seen, so this outlives the look that met it. It ends where all of it
-can be read again, or where the store is looked at anew.
+"""The parts of the open store that a read of the window or a job of the worker could not read. Nothing may be concluded
+from bytes that were not read, so the list outlives that read. It becomes empty when all parts can be read again, or
+when the store is read anew.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from engine.mapped.reading import Unread
 
 MOST_TRIED = 64
-"""Unread files that are tried again at each look; more are tried when these can be read."""
+"""Number of unread files that are tried again each time; further ones are tried when these can be read."""
 
 
 class UnreadLedger(QObject):
@@ -39,11 +38,11 @@ class UnreadLedger(QObject):
 
     @property
     def list(self) -> tuple[Unread, ...]:
-        """All of it, in the order in which it was met; of one file each thing that was tried once."""
+        """All unread parts in the order of the attempts. Each kind of attempt on a file is listed once."""
         return tuple(self._noted.values())
 
     def note(self, items: Iterable[Unread]) -> None:
-        """A look or a job could not read this."""
+        """Add a part that could not be read."""
         old_count = len(self._noted)
         for item in items:
             self._noted.setdefault((item.file, item.action), item)
@@ -95,7 +94,7 @@ class UnreadLedger(QObject):
 
     @property
     def edge(self) -> str:
-        """The completeness of a job that looked at everything: complete, or what it could not read."""
+        """Return the completeness of a job that looked at everything: complete, or the parts that it could not read."""
         return tr("incomplete: {unread}", unread=self.words) if self._noted else tr("complete")
 
     def beside(self, result: str) -> str:

@@ -1,5 +1,5 @@
-"""``positions``: every position that files tell, and for each that they cannot tell, why; of the broker that has the
-store open, who follows its log, and how far.
+"""``positions``: every position that the files show, with a reason for each that they do not show. If a broker has the
+store open, also its slaves, and how far each has followed the log.
 """
 
 from __future__ import annotations
