@@ -34,8 +34,8 @@ class Resets:
         self._offsets[group, topic, queue_id] = offset
 
     def offset(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Return the new offset that the group has not been told yet; None if there was no reset. Until then it
-        commits nothing.
+        """Return the reset offset that the group has not fetched yet; None if there was no reset. Until it has, its
+        commits are ignored.
         """
         return self._offsets.get((group, topic, queue_id))
 

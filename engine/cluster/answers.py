@@ -1,7 +1,7 @@
 """Bodies of administrators' answers, as values of a cluster (docs/protocol/name-server.md#cluster,
 docs/protocol/broker.md#admin; RocketMQ's JSON).
 
-Pure. What has not its form is left out; a body that is no object raises :class:`UnexpectedAnswer`.
+Pure. Parts of another form are left out; a body that is no object raises :class:`UnexpectedAnswer`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _number(value: Any, usual: int = 0) -> int:
 
 
 def brokers(body: bytes) -> list[BrokerPart]:
-    """GET_BROKER_CLUSTER_INFO (106): each address of each broker, of which nothing is known yet."""
+    """GET_BROKER_CLUSTER_INFO (106): each address of each broker; all other fields are filled later."""
     parts = []
     for name, row in _members(json_object(body).get("brokerAddrTable")):
         if isinstance(row, Mapping):
@@ -42,7 +42,7 @@ def runtime(body: bytes) -> dict[str, str]:
 
 
 def held(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]] | None:
-    """Of :func:`runtime`: pulls that are held, by queue and group; None where the broker does not tell."""
+    """Held pulls in the result of :func:`runtime`, by queue and group; None if the broker does not report them."""
     rows = _read(figures.get("heldPulls"))
     if not isinstance(rows, list):
         return None
@@ -108,7 +108,7 @@ def producers(body: bytes) -> dict[str, tuple[Client, ...]]:
 
 
 def owned(body: bytes) -> frozenset[Queue]:
-    """GET_CONSUMER_RUNNING_INFO (307): the queues that a consumer holds, those that it gives away just now left out."""
+    """GET_CONSUMER_RUNNING_INFO (307): the queues that a consumer holds, without those that it is giving up."""
     return frozenset(queue for queue, row in _queues(json_object(body).get("mqTable")) if row.get("droped") is not True)
 
 

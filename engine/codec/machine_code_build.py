@@ -55,7 +55,8 @@ _compiling = threading.RLock()
 """
 _loaded: dict[str, Twins] = {}
 on_compiling: Callable[[bool], None] | None = None
-"""Called with True before functions are compiled, and with False afterwards: whoever waits can be told why."""
+"""Called with True before functions are compiled, and with False afterwards: a user who waits can be told the reason.
+"""
 
 
 def twins(module: str) -> Twins:

@@ -1,10 +1,9 @@
-"""Folders for files that are executed (machine code, a small program) or that stand for them: no other user can
-write them.
+"""Folders for files that are executed (machine code, a small program): no other user can write to them.
 
-A folder is the user's own if it belongs to this user, and every folder from the root down to it belongs to this
-user or to root and is writable by nobody else (or by all with the sticky bit, as ``/tmp``), with no link among
-them. Then no other user can change anything between the check and the use. Only the standard library is imported:
-Spark executors check before they have anything else.
+A folder is the user's own if it belongs to this user, and every folder from the root down to it belongs to this user or
+to root and is writable by nobody else (or by all with the sticky bit, as ``/tmp``), with no link among them. Then no
+other user can change anything between the check and the use. Only the standard library is imported: Spark executors
+check a folder before they load anything else.
 
 """
 

@@ -123,7 +123,7 @@ class ErrorNotingFile:
 
 
 class SplitBytes:
-    """The file of a split as the walk wants it."""
+    """The file of a split with the interface that a walk needs."""
 
     __slots__ = ("_followed", "next_data", "read", "size", "start_offset")
 

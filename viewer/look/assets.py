@@ -1,4 +1,4 @@
-"""The only door to ``resources/``: icons in any colour, the application's icon, and the words in other languages.
+"""The only access to ``resources/``: icons in any colour, the application's icon, and the texts in other languages.
 
 Texts are written in English where they are used and pass through :func:`tr`, which looks them up in the gettext
 catalogue of the language. Texts that stand in tables of data are marked with :func:`words` and translated where they
@@ -53,14 +53,14 @@ class _QtWords(QTranslator):
     """Qt's own catalogue of a language, with what that lacks."""
 
     def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
-        """The text in the language in force; None where nobody knows it."""
+        """Return the text in the language in force; None if its catalogue lacks it."""
         if source in QT_LACKS:
             return language_state.catalogue.find(source)
         return super().translate(context, source, disambiguation, n) or None
 
 
 class _Language(QObject):
-    """The language in force; ``changed`` tells who shows words."""
+    """The language in force; widgets that show texts listen to ``changed``."""
 
     changed = Signal()
 
@@ -107,7 +107,7 @@ def language() -> str:
 
 
 def set_language(name: str) -> None:
-    """Speak ``name`` from now on; a name that is not known means English."""
+    """Set the language; an unknown name means English."""
     name = name if name in LANGUAGES else "en"
     if name == language_state.name:
         return
@@ -119,9 +119,9 @@ def set_language(name: str) -> None:
 
 
 def speak_in_qt_dialogs() -> None:
-    """Have Qt's own dialogs and menus (files, fonts, a field's right click) speak the language in force.
+    """Translate Qt's own dialogs and menus (files, fonts, a field's right click) into the language in force.
 
-    Does nothing before there is an application: whoever makes one calls it again.
+    Does nothing without an application: call it again when there is one.
     """
     app = QCoreApplication.instance()
     if app is None:

@@ -24,7 +24,7 @@ class _Shown:
 
 
 def set_translations(translations: Catalogue) -> None:
-    """Say lengths of time in the language of this catalogue; an empty one means English."""
+    """Use this catalogue for lengths of time; an empty one means English."""
     _Shown.translations = translations
 
 
@@ -185,7 +185,7 @@ def shorten_start(text: str, keep: int) -> str:
 
 
 def short_ms(duration_ms: float) -> str:
-    """``0.29 ms``; what is shorter than the figures tell is said so."""
+    """``0.29 ms``, or ``< 0.01 ms``."""
     return "< 0.01 ms" if duration_ms < 0.01 else f"{duration_ms:,.2f} ms"
 
 

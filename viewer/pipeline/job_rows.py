@@ -1,4 +1,4 @@
-"""The jobs of this session: the newest first, one row a job, and how such a row is drawn."""
+"""The list of this session's jobs, newest first, with one row for each job."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from viewer.widgets.paint import mark
 DISPLAY_ROLE, TOOL_TIP_ROLE, ACCESSIBLE_TEXT_ROLE = 0, 3, 11
 JobRole = int(Qt.ItemDataRole.UserRole) + 1
 STATUS_MARKS = {"running": "live", "done": "ok", "failed": "error", "cancelled": "warn"}
-"""Standing → the mark that says it."""
+"""Status of a job → its mark."""
 AnyIndex = QModelIndex | QPersistentModelIndex
 
 
 class JobList(QAbstractListModel):
-    """Jobs; ``words`` gives a job's name, the stores, and how it stands, each in a few words."""
+    """The list of jobs. ``words`` returns a job's name, its stores and its status, each in a few words."""
 
     def __init__(self, words: Callable[[JobState], tuple[str, str, str]], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +61,7 @@ class JobList(QAbstractListModel):
             self.dataChanged.emit(self.index(row), self.index(row))
 
     def number_of(self, job: JobState | None) -> int:
-        """Its row; -1 where it is not listed."""
+        """Return the row of a job, −1 if it is not listed."""
         return next((row for row, listed in enumerate(self.jobs) if listed is job), -1)
 
     def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008

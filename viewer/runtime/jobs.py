@@ -288,7 +288,7 @@ class Jobs(QObject):
             self._end(job)
 
     def finish(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Run ``coroutine`` to its end, even if the window closes: it is not cancelled, and :meth:`drain` waits for it."""
+        """Run ``coroutine`` to its end even if the window closes; :meth:`drain` waits for it."""
         task = asyncio.ensure_future(coroutine)
         self._last.add(task)
         task.add_done_callback(self._last.discard)

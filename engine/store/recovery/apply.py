@@ -81,7 +81,7 @@ class Bulk(Protocol):
 
 MakeBulk = Callable[[], AbstractContextManager[Bulk]]
 BULK_BYTES = 64 << 20
-"""Log bytes from which on a bulk dispatch pays."""
+"""Minimum bytes of the log for which a bulk dispatch is worth its start."""
 
 
 def recover(
@@ -93,7 +93,8 @@ def recover(
     empty_log: bool = False,
     progress: OffsetProgress | None = None,
 ) -> RecoveryPlan:
-    """Plan and carry out; returns the plan. Log, queues and index are loaded and stand as it says.
+    """Make a plan, carry it out, and return it. Afterwards log, queues and index are loaded, in the state that the plan
+    describes.
 
     ``bulk`` is used where much is to be dispatched; ``progress`` gets the offset up to which the log is read,
     then that of the units dispatched. Raises :class:`LogIsEmpty` (unless ``empty_log``) and
@@ -175,7 +176,7 @@ class _Execution:
         self._like = like
         self._may_be_empty = empty_log
         self._progress = progress
-        self._before: Checkpoint | None = None  # the checkpoint as it was, where it was set to zero
+        self._before: Checkpoint | None = None  # the earlier checkpoint, if it was set to zeros
         self.begun = False
 
     # -- before the walk

@@ -48,7 +48,7 @@ class _Dispatched:
 
 
 class RocksdbQueue(RecoveredQueue):
-    """One queue on its way through recovery; offsets in entries. ``log_min`` is the start of the log (bytes)."""
+    """The state of one queue during recovery; offsets in entries. ``log_min`` is the start of the log (bytes)."""
 
     def __init__(self, topic: str, queue_id: int, rows: QueueRows | None, log_min: int) -> None:
         self._rows = rows
@@ -138,7 +138,7 @@ class RocksdbQueue(RecoveredQueue):
 
 
 class RocksdbTable(QueueTable):
-    """The queues of a RocksDB on their way through recovery; :attr:`max_physic` is the end of dispatch."""
+    """The states of the queues of a RocksDB during recovery; :attr:`max_physic` is the end of dispatch."""
 
     def __init__(self, source: RocksdbQueues, log_min: int, rules: Rules, *, light: bool = True) -> None:
         super().__init__((), 0, 0, frozenset(), rules, light=light)
