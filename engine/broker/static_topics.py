@@ -399,6 +399,8 @@ async def _ask_offset(broker: Broker, request: Command, item: MappedRange) -> in
     answer = await _ask(broker, request.code, request, item)
     if answer.code != ResponseCode.SUCCESS:
         raise Refused(answer.code, answer.remark or "")
+    if "offset" not in answer.fields:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{item.broker} answers without an offset")
     return int(answer.fields["offset"])
 
 

@@ -236,6 +236,21 @@ def test_cleaning_forgets_empty_ranges_and_queues_that_moved_on(tmp_path: Path) 
     run_scenario(scenario)
 
 
+def test_an_answer_of_another_broker_without_an_offset_is_an_error(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, BrokerConfig(broker_name="b")) as client:
+
+            async def answer(_name: str, _request: Command) -> Command:
+                return Command(0)
+
+            await declare(client, {0: (MOVED[0], MappedRange(1, 0, "b", -1))})
+            client.server.broker.ask_broker = answer
+            reply = await client.ask(RequestCode.GET_MAX_OFFSET, **PLAIN)
+            assert (reply.code, reply.remark) == (1, "a answers without an offset")
+
+    run_scenario(scenario)
+
+
 @pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.PULL_MESSAGE])
 def test_a_range_whose_broker_is_unknown_is_an_error_not_an_answer(tmp_path: Path, code: int) -> None:
     async def scenario() -> None:
