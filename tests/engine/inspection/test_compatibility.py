@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import handmade_stores
@@ -71,6 +72,24 @@ def test_a_new_rocksdb_lacks_the_message_at_offset_0_after_a_clean_stop(golden):
     result = answer(golden("clean-5.5.1"), "5.5", "rocksdb")
     assert (result.messages_lost, result.exit_code) == (1, 1)
     assert sum(topic.entries_added for topic in result.topics) == 2_933
+
+
+def test_losses_of_queues_that_are_written_twice_are_not_known(golden):
+    """5.5.1 dispatched units from further back on, for its RocksDB, and one queue had 58 more messages than said."""
+    result = answer(golden("queues-gone-past-ten-files-5.5.1"), "5.5", "combined")
+    assert result.verdict == "loses"
+    assert any("how many messages are lost" in text for text in result.unknown)
+    assert answer(golden("clean-5.5.1"), "5.5", "combined").unknown == ()
+
+
+def test_offsets_of_version_0_are_not_taken_over_by_a_rocksdb(golden, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(golden("clean-5.5.1"), root)
+    (root / "config").mkdir(exist_ok=True)
+    for counter, kinds in ((0, {"offsets"}), (1, set())):
+        table = {"offsetTable": {"Orders@billing": {"0": 5}}, "dataVersion": {"counter": counter}}
+        (root / "config" / "consumerOffset.json").write_text(json.dumps(table))
+        assert {item.kind for item in answer(root, "5.5", "rocksdb").hidden} == kinds
 
 
 def test_queues_of_a_rocksdb_are_built_again_in_files(golden):
