@@ -39,6 +39,7 @@ from engine.sentences import join, plural, sentence
 from engine.store.recovery.plan import RecoveryPlan, file_limit_words
 from engine.system_names import LMQ_PREFIX, REVIVE_PREFIX, TIMER_TOPIC
 
+_ENTRIES_AT_A_TIME = 1 << 20
 Verdict = Literal["safe", "loses", "refused", "unknown"]
 OpenStore = Callable[[], StoreSnapshot]
 _EXIT_CODES: dict[Verdict, int] = {"safe": 0, "loses": 1, "refused": 3, "unknown": 3}
@@ -476,25 +477,27 @@ def _index_entries(store: StoreSnapshot, start: RecoveryPlan) -> tuple[int, int 
         if reader.name not in names:
             continue
         try:
-            offsets = _entry_offsets(reader)
+            for offsets in _entry_offsets(reader):
+                is_built = np.zeros(len(offsets), bool)
+                for span in spans:
+                    is_built |= (offsets >= span.start) & (offsets < span.end) & (offsets > span.after_offset)
+                removed += len(offsets)
+                lost += int((~is_built).sum())
         except (CorruptUnit, CannotRead):
             return sum(index.entries for index in start.index_deleted), None
-        is_built = np.zeros(len(offsets), bool)
-        for span in spans:
-            is_built |= (offsets >= span.start) & (offsets < span.end) & (offsets > span.after_offset)
-        removed += len(offsets)
-        lost += int((~is_built).sum())
     return removed, lost
 
 
-def _entry_offsets(reader: IndexReader) -> np.ndarray:
-    """Offsets in the log of all entries of an index file."""
-    count = reader.last_entry
-    if count < 1 or reader.geometry is None:
-        return np.zeros(0, np.int64)
-    data = reader.file.read(reader.geometry.entry_position(1), count * ENTRY_SIZE)
-    usable = len(data) // ENTRY_SIZE * ENTRY_SIZE
-    return np.frombuffer(data[:usable], INDEX_ENTRY)["phy_offset"].astype(np.int64)
+def _entry_offsets(reader: IndexReader) -> Iterator[np.ndarray]:
+    """Offsets in the log of all entries of an index file, some at a time."""
+    stop = reader.last_entry + 1
+    if reader.geometry is None:
+        return
+    for number in range(1, stop, _ENTRIES_AT_A_TIME):
+        size = min(_ENTRIES_AT_A_TIME, stop - number) * ENTRY_SIZE
+        data = reader.file.read(reader.geometry.entry_position(number), size)
+        usable = len(data) // ENTRY_SIZE * ENTRY_SIZE
+        yield np.frombuffer(data[:usable], INDEX_ENTRY)["phy_offset"].astype(np.int64)
 
 
 def _answer(
