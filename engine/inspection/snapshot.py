@@ -38,7 +38,7 @@ from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.inspection.rocksdb_rows import RocksRows, is_row_subject
 from engine.inspection.rocksdb_tables import RocksTables
 from engine.inspection.tiered import TieredStore, open_tiered
-from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
+from engine.mapped.read_only import DescriptorCache, FileSequence, LogFiles, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
 from engine.rules.compatibility import QueueSource
@@ -414,7 +414,8 @@ class StoreSnapshot:
             return LoneFile(opening.path, opening.start_offset, self._cache)
         folders = (opening.path,) if self.folders is None else self._commit_log_folders(self.folders)
         file_size = self._given("mappedFileSizeCommitLog")
-        return FileSequence(folders, self._cache, file_size, may_be_ours=_may_be_of_a_log)
+        absent = () if self.folders is None else self._absent_log_folders(self.folders)
+        return LogFiles(folders, self._cache, file_size, _may_be_of_a_log, absent)
 
     def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
         """The folders of a multi-path commit log that are there, else ``commitlog`` (docs/formats/files.md#folders)."""
@@ -426,6 +427,12 @@ class StoreSnapshot:
             elif len(folders.log) > 1:
                 self.notes.append(sentence("storePathCommitLog names {folder}, which is not here", folder=folder))
         return tuple(listed) if listed else (folders.root / LOG_FOLDER,)
+
+    def _absent_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
+        """Folders of a multi-path commit log that are not here."""
+        if len(folders.log) < 2:
+            return ()
+        return tuple(folder for folder in folders.log if not self.reading.is_folder(folder))
 
     # -- queues in files or in a RocksDB
 

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from engine.errors import CannotRead
@@ -211,6 +212,8 @@ class FileSequence:
         self.doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
         """Files that begin at the same offset, in several folders: the one that is read, and the one that is not."""
         self.trouble: CannotRead | None = None
+        self.is_partial = False
+        """True if files of the log are in folders that are not read."""
         self.refresh()
 
     def refresh(self) -> bool:
@@ -392,6 +395,64 @@ def _split_doubles(
         else:
             unique.append(file)
     return unique, doubles
+
+
+class LogFiles(FileSequence):
+    """The files of a commit log. ``absent`` are folders of it that the configuration names and that are not here.
+
+    If files of a log in several folders are missing, :attr:`trouble` says so: then nothing is known to be absent.
+    """
+
+    def __init__(
+        self,
+        folders: Iterable[Path],
+        cache: DescriptorCache,
+        file_size: int | None = None,
+        may_be_ours: Callable[[bytes], bool] | None = None,
+        absent: tuple[Path, ...] = (),
+    ) -> None:
+        self._absent = absent
+        super().__init__(folders, cache, file_size, may_be_ours)
+
+    def refresh(self) -> bool:
+        """List the folders again; returns True if files came, went, changed their length or were replaced."""
+        changed = super().refresh()
+        missing = self._missing_folders() if self.trouble is None else None
+        self.is_partial = missing is not None
+        self.trouble = self.trouble or missing
+        return changed
+
+    def _missing_folders(self) -> CannotRead | None:
+        """Record that further folders have files of the log, and return the error; None if no sign tells so."""
+        if self._absent:
+            reason = sentence("storePathCommitLog names this folder, which is not here: files of the log are missing")
+            return self._cache.reading.note_absent(self._absent[0], reason)
+        count = stripe_count([file.start_offset for file in self.files], self.file_size)
+        if count < _FEWEST_FOLDERS or len(self.files) < _FEWEST_STRIPED_FILES:
+            return None
+        reason = sentence(
+            "of {n:,} files of the log only one is here, again and again, as in one folder of a log in several "
+            "folders: name the broker's configuration with --config (storePathCommitLog)",
+            n=count,
+        )
+        return self._cache.reading.note_absent(self.folders[0], reason)
+
+
+_FEWEST_FOLDERS = 2
+_FEWEST_STRIPED_FILES = 3
+"""With two files the file between them may have been lost."""
+
+
+def stripe_count(starts: list[int], file_size: int) -> int:
+    """Return the step between the files in files: 1 if they are contiguous, *n* if each *n*-th is there, else 0.
+
+    A broker with several folders in ``storePathCommitLog`` puts each *n*-th file into one of *n* folders.
+    """
+    steps = {after - before for before, after in pairwise(starts)}
+    if len(steps) != 1 or not file_size:
+        return 0
+    count, remainder = divmod(steps.pop(), file_size)
+    return 0 if remainder else count
 
 
 class LoneFile(FileSequence):

@@ -41,7 +41,7 @@ def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, i
     return extents
 
 
-Action = Literal["open", "list", "look", "read", "ask", "decode"]
+Action = Literal["open", "list", "look", "read", "ask", "decode", "absent"]
 Result = TypeVar("Result")
 Identity = tuple[int, int]
 """(device, inode): identifies a file, whatever its name and length are."""
@@ -55,7 +55,8 @@ REPLACED = sentence("another file has taken its name since it was listed")
 class Unread:
     """A part of a store that exists and could not be read.
 
-    ``action`` is the call that failed; ``decode`` stands for a part that is recognised and not decoded.
+    ``action`` is the call that failed; ``decode`` stands for a part that is recognised and not decoded, ``absent`` for
+    one that must be elsewhere.
 
     """
 
@@ -75,7 +76,7 @@ class Unread:
     @property
     def reason(self) -> str:
         """The failed action and its error."""
-        if self.action == "decode":
+        if self.action in {"decode", "absent"}:
             return self.error
         error = sentence(self.error)
         if self.action == "list":
@@ -212,7 +213,7 @@ class Reading:
 
     def has_vanished(self, item: Unread) -> bool:
         """Return True if the unreadable file no longer exists, or another file has its name."""
-        if item.action in ("read", "decode"):
+        if item.action in ("read", "decode", "absent"):
             return False
         if item.error == REPLACED:
             return True
@@ -236,6 +237,10 @@ class Reading:
         """Record that a question needs the content of ``folder``, which is not decoded; returns the error to raise."""
         self.note(folder, reason, "decode")
         return Undecoded(reason, file=str(folder))
+
+    def note_absent(self, folder: str | Path, reason: str) -> CannotRead:
+        """Record that a part of the store is in a folder that is not read; returns the error to raise."""
+        return self.note(folder, reason, "absent")
 
     def refuse(self, consequence: str) -> None:
         """Raise :class:`CannotRead` with the first file that could not be read, if there is one."""

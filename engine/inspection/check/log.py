@@ -116,7 +116,7 @@ class LogCheck:
             self._report_short_names(sequence.files)
         older_end = self._older.start if self._older is not None else 0
         for fault in log_rules.file_sequence(files, size):
-            if fault.kind == "gap" and fault.end <= older_end:
+            if fault.kind == "gap" and (sequence.is_partial or fault.end <= older_end):
                 continue
             self._files.append((fault, Span(fault.missing, fault.end, "gap", fault.message)))
             if fault.kind == "size":
@@ -517,7 +517,7 @@ class LogCheck:
 
     def _roomy_blanks(self) -> Iterator[Finding]:
         """One finding for all blanks that had room for the next unit."""
-        if not self._roomy:
+        if not self._roomy or self._store.log.sequence.is_partial:
             return
         offset, size, unit = self._roomy[0]
         text = plural(

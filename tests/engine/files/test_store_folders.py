@@ -15,7 +15,7 @@ from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import OLD_PATH_KEYS, PATH_KEYS, MessageStoreConfig, parse_properties
 from engine.errors import StoreLocked
-from engine.files.store_folders import OutsidePath, lock_files, settle_folders
+from engine.files.store_folders import OutsidePath, lock_files, settle_folders, tiered_folder
 from engine.mapped.store_lock import StoreLock
 from engine.message_store import MessageStore
 
@@ -113,8 +113,19 @@ def test_a_path_outside_the_store_is_refused_with_its_key_and_both_folders(
 def test_every_key_that_names_a_path_is_checked() -> None:
     """A new key with a path that is not declared as one would lead out of the store unnoticed."""
     texts = {item.metadata["java"] for item in fields(MessageStoreConfig) if item.default == ""}  # type: ignore[comparison-overlap]
-    assert {key for key in texts if "path" in key.lower()} == PATH_KEYS
+    only_read = {"tieredStoreFilePath"}  # tiered_folder decides about it
+    assert {key for key in texts if "path" in key.lower()} == PATH_KEYS | only_read
     assert "storePathConsumeQueue" in OLD_PATH_KEYS
+
+
+def test_tiered_storage_outside_is_followed_as_the_log_is(copy: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "tiered"
+    assert tiered_folder(copy, conf(tieredStoreFilePath=copy / "tiered")) == copy / "tiered"
+    assert tiered_folder(copy, conf(tieredStoreFilePath=outside)) is None
+    assert tiered_folder(copy, conf(tieredStoreFilePath=outside, storePathRootDir=copy)) == outside
+    other = conf(tieredStoreFilePath="/nowhere/store/tiered", storePathRootDir="/nowhere/store")
+    assert tiered_folder(copy, other) == copy / "tiered"
+    assert tiered_folder(copy, conf()) is None
 
 
 def test_another_name_of_the_same_folder_is_the_same_store(copy: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from failing_reads import FailingDisk
 
 from engine.errors import CannotRead
-from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile
+from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, stripe_count
 from engine.mapped.reading import Reading, Unread, gather_unread, read_through
 
 NAMES = [f"{start:020d}" for start in (0, 100, 200)]
@@ -168,3 +168,12 @@ def test_a_folder_that_is_a_link_to_nothing_is_not_absent(tmp_path):
         with pytest.raises(CannotRead):
             ask(tmp_path / "queue")
     assert reading.look(tmp_path / "nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("starts", "count"),
+    [([], 0), ([0], 0), ([0, 100, 200], 1), ([0, 200, 400], 2), ([100, 300], 2), ([0, 100, 300], 0), ([0, 150], 0)],
+)
+def test_the_step_between_files_tells_a_log_in_several_folders(starts, count):
+    assert stripe_count(starts, 100) == count
+    assert stripe_count(starts, 0) == 0
