@@ -63,7 +63,7 @@ _SUB_ON_GROUP: dict[int, str] = {
 }
 
 
-class Need(NamedTuple):
+class RequiredPermission(NamedTuple):
     """A request needs one of ``actions`` on a topic, a group or a cluster (``kind``)."""
 
     kind: str
@@ -292,17 +292,21 @@ def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
             yield from ((topic, SUB) for topic in topics)
 
 
-def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
+def _needs_5(request: Command, cluster: str) -> Iterator[RequiredPermission]:
     fields, code = request.fields, request.code
     if code in _SENDS:
         topic_field, group_field = ("topic", "group") if code == RequestCode.SEND_MESSAGE else ("b", "a")
         topic, group = fields.get(topic_field, ""), fields.get(group_field, "")
-        yield _group(group or topic, SUB) if topic.startswith(RETRY_PREFIX) else Need("Topic", topic, (PUB,))
+        yield (
+            _group(group or topic, SUB)
+            if topic.startswith(RETRY_PREFIX)
+            else RequiredPermission("Topic", topic, (PUB,))
+        )
     elif code in _PULLS:
         yield from _topic_unless_retry(fields.get("topic", ""), SUB)
         yield _group(fields.get("consumerGroup", ""), SUB)
     elif code == RequestCode.QUERY_MESSAGE:
-        yield Need("Topic", fields.get("topic", ""), (SUB, "Get"))
+        yield RequiredPermission("Topic", fields.get("topic", ""), (SUB, "Get"))
     elif code == RequestCode.HEART_BEAT:
         for group, topics in _consumers(request.body):
             yield _group(group, SUB)
@@ -315,18 +319,18 @@ def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
         yield _group(fields.get("consumerGroup", ""), SUB, "Get")
     elif code == RequestCode.END_TRANSACTION:
         if fields.get("topic", "").strip():
-            yield Need("Topic", fields["topic"], (PUB,))
+            yield RequiredPermission("Topic", fields["topic"], (PUB,))
     elif code in _LOCKS:
         yield from _locked(read_object(request.body))
     elif code == RequestCode.LITE_SUBSCRIPTION_CTL:
         rows = read_object_or_none(request.body).get("subscriptionSet")
         for row in as_objects(rows, "subscriptionSet") if rows else ():
             yield _group(str(row.get("group") or ""), SUB)
-            yield Need("Topic", str(row.get("topic") or ""), (SUB,))
+            yield RequiredPermission("Topic", str(row.get("topic") or ""), (SUB,))
     elif code in _NAMED_IN_BODY:
         member, kind = _NAMED_IN_BODY[code]
         for name in _listed(request.body, member):
-            yield Need("Topic", name, ("Delete",)) if kind == "Topic" else _group(name, "Delete")
+            yield RequiredPermission("Topic", name, ("Delete",)) if kind == "Topic" else _group(name, "Delete")
     elif code in _NEEDS_5:
         yield from _by_fields(request, cluster)
 
@@ -336,21 +340,21 @@ def _listed(body: bytes | memoryview, member: str) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
 
 
-def _by_fields(request: Command, cluster: str) -> Iterator[Need]:
+def _by_fields(request: Command, cluster: str) -> Iterator[RequiredPermission]:
     actions, names = _NEEDS_5[request.code]
     if not names:
-        yield Need("Cluster", cluster, actions)
+        yield RequiredPermission("Cluster", cluster, actions)
     for field in names.split():
         value = request.fields.get(field)
         if value is None:
             continue
         if field == "topic" and not value.startswith(RETRY_PREFIX):
-            yield Need("Topic", value, actions)
+            yield RequiredPermission("Topic", value, actions)
         elif field != "topic" or request.code not in _OFFSETS:  # an offset of a retry topic is the group's alone
             yield _group(value, *actions)
 
 
-def _locked(body: Mapping[str, Any]) -> Iterator[Need]:
+def _locked(body: Mapping[str, Any]) -> Iterator[RequiredPermission]:
     yield _group(str(body.get("consumerGroup") or ""), SUB)
     for queue in body.get("mqSet") or ():
         if not isinstance(queue, Mapping):
@@ -358,11 +362,11 @@ def _locked(body: Mapping[str, Any]) -> Iterator[Need]:
         yield from _topic_unless_retry(str(queue.get("topic") or ""), SUB)
 
 
-def _topic_unless_retry(topic: str, *actions: str) -> Iterator[Need]:
+def _topic_unless_retry(topic: str, *actions: str) -> Iterator[RequiredPermission]:
     if not topic.startswith(RETRY_PREFIX):
-        yield Need("Topic", topic, actions)
+        yield RequiredPermission("Topic", topic, actions)
 
 
-def _group(name: str, *actions: str) -> Need:
+def _group(name: str, *actions: str) -> RequiredPermission:
     """A group, by its own name or by that of its retry topic or dead letters."""
-    return Need("Group", name.removeprefix(RETRY_PREFIX).removeprefix(DLQ_PREFIX), actions)
+    return RequiredPermission("Group", name.removeprefix(RETRY_PREFIX).removeprefix(DLQ_PREFIX), actions)

@@ -23,7 +23,7 @@ PAUSE = 0.1
 """Seconds from one look at the levels to the next."""
 READER = "SCHEDULE_CONSUMER"
 """The group that RocketMQ counts as the reader of delayed messages."""
-MOST_AT_ONCE = 256
+MAX_PER_STEP = 256
 """Messages of one level in one step: clients are answered in between."""
 _DELAYS = (properties.DELAY, properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC)
 
@@ -45,7 +45,7 @@ def _deliver_level(broker: Broker, level: int, delay: int) -> int:
         return 0
     stored_offset = tables.delay_offset(level)
     offset = min(max(stored_offset, queue.min_offset), queue.max_offset)
-    now, delivered, end = broker.now(), 0, offset + MOST_AT_ONCE
+    now, delivered, end = broker.now(), 0, offset + MAX_PER_STEP
     while offset < min(queue.max_offset, end):
         entry = unit_at(queue, offset)
         if entry is None or entry.state != "entry":

@@ -20,7 +20,7 @@ from engine.store.config_tables import ConfigTable
 from engine.store.message_filter import BloomData
 
 FILE = "consumerFilter.json"
-BEFORE_MS = 30_000
+DEAD_BEFORE_START_MS = 30_000
 """Groups that were alive when the broker ended count as dead from this long before its next start."""
 
 
@@ -91,7 +91,7 @@ class ConsumerFilters:
         rows = config_tables.consumer_filters(self._file.value).rows
         if any(row.bit_num != bloom.BITS or len(row.bit_positions) != bloom.HASHES for row in rows):
             return
-        ended = self._now() - BEFORE_MS
+        ended = self._now() - DEAD_BEFORE_START_MS
         for row in rows:
             self._by_topic.setdefault(row.topic, {})[row.group] = ConsumerFilter(
                 row.topic,

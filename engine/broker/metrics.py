@@ -20,7 +20,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from engine.broker.query_message import store_time_at
-from engine.broker.stats import RpcKind, Spread
+from engine.broker.stats import RpcKind, ValueHistogram
 from engine.codec.pop import retry_topic, revive_topic
 from engine.errors import CannotRead
 from engine.remoting.frame import release_of
@@ -59,7 +59,7 @@ PROCESSORS = (
 POPS = "CONSUME_POP"
 TIMER_BOUNDS = (5, 60, 300, 900, 3_600, 14_400, 28_800, 86_400)
 """Upper bounds (seconds until delivery) of the rows of timer messages."""
-MOST_COUNTED = 4_096
+MAX_COUNTED = 4_096
 """Maximum number of queue entries examined for a group that filters by tags."""
 
 
@@ -348,7 +348,7 @@ def unread(broker: Broker, group: str, topic: str, queue_id: int, start: int, en
     ):
         return end - start
     tags, examined, matching = TagFilter(subscription.expression, subscription.codes), 0, 0
-    while examined < min(end - start, MOST_COUNTED):
+    while examined < min(end - start, MAX_COUNTED):
         entry = unit_at(queue, start + examined)
         if entry is None or entry.state != "entry":
             break
@@ -530,7 +530,7 @@ def _labels(names: tuple[str, ...], values: Iterable[str | None]) -> dict[str, s
 
 
 def _histogram(
-    name: str, words: str, labels: tuple[str, ...], rows: Iterable[tuple[Iterable[str | None], Spread]]
+    name: str, words: str, labels: tuple[str, ...], rows: Iterable[tuple[Iterable[str | None], ValueHistogram]]
 ) -> Metric:
     family = Metric(name, words, "histogram")
     for values, spread in rows:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _WRONG_OFFSET = {GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY}
-_NOTHING_TOLD = {"hasMsg": "false", "pollingFull": "false"}
+_NO_MESSAGE_FIELDS = {"hasMsg": "false", "pollingFull": "false"}
 
 
 def _check(broker: Broker, header: Header, connection: Connection, fields: dict[str, str]) -> None:
@@ -98,7 +98,7 @@ def _read(broker: Broker, group: str, topic: str, queue_id: int, offset: int, ma
 
 def notify(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """NOTIFICATION: tell whether there is a message, now or within ``pollTime`` (ms); filters are ignored."""
-    _check(broker, header, connection, _NOTHING_TOLD)
+    _check(broker, header, connection, _NO_MESSAGE_FIELDS)
     return _look(broker, request, header, connection, int(header["bornTime"] or 0) or broker.now())
 
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 PERMISSIONS = ("PUB", "SUB", "PUB|SUB", "SUB|PUB", "DENY")
-SHORTEST_KEY = 6
+MIN_KEY_LENGTH = 6
 """Access keys and secrets are longer than that."""
-LARGEST_FILE = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"""^("[^"]*"|'[^']*'|[^\s'"\[{#&*!|>%@`-][^:#]*?|-[^\s:#][^:#]*?)\s*:(?:\s+(.*))?$""")
 
@@ -79,12 +79,12 @@ def read_tree(path: Path) -> dict[str, Any]:
     """Return the members of the file. Raises as :func:`read_acl`."""
     try:
         with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
+            raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    if len(raw) > LARGEST_FILE:
+    if len(raw) > MAX_FILE_BYTES:
         raise UsageError(
-            sentence("expected at most {largest_file:,} bytes, found more", largest_file=LARGEST_FILE), file=str(path)
+            sentence("expected at most {largest_file:,} bytes, found more", largest_file=MAX_FILE_BYTES), file=str(path)
         )
     try:
         tree = parse(raw.decode("utf-8"))
@@ -131,12 +131,12 @@ def _account(row: Any, number: int) -> Account:
     if not isinstance(row, Mapping):
         raise UsageError(sentence("account {number}: expected accessKey, secretKey and what it may do", number=number))
     access_key, secret_key = _text(row, "accessKey") or "", _text(row, "secretKey") or ""
-    if len(access_key) <= SHORTEST_KEY or len(secret_key) <= SHORTEST_KEY:
+    if len(access_key) <= MIN_KEY_LENGTH or len(secret_key) <= MIN_KEY_LENGTH:
         raise UsageError(
             sentence(
                 "account {number}: accessKey and secretKey are longer than {shortest_key} characters each",
                 number=number,
-                shortest_key=SHORTEST_KEY,
+                shortest_key=MIN_KEY_LENGTH,
             )
         )
     admin = (_text(row, "admin") or "false").lower()
@@ -389,14 +389,14 @@ _TEXTS = ("secretKey", _OWN_WHITE, "defaultTopicPerm", "defaultGroupPerm")
 _LISTS = ("topicPerms", "groupPerms")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.|=@/+-]*")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
-_NOT_ON = "no file of accounts: the broker was started without one"
+_ACL_IS_OFF = "no file of accounts: the broker was started without one"
 """``UPDATE_AND_CREATE_ACL_CONFIG_FAILED`` and its neighbours; to pops the first two mean something else."""
 
 
 def _access(broker: Broker, code: int) -> Access:
     """Return the access control. Raises :class:`Refused` if the broker has none."""
     if broker.access is None:
-        raise Refused(code, _NOT_ON)
+        raise Refused(code, _ACL_IS_OFF)
     return broker.access
 
 
@@ -460,11 +460,11 @@ def _scalar(value: object) -> str:
 def create_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """UPDATE_AND_CREATE_ACL_CONFIG: create or change an account; what the request leaves out stays as it was."""
     key, secret = header["accessKey"], header["secretKey"]
-    if any(text is None or len(str(text)) <= SHORTEST_KEY for text in (key, secret)):
+    if any(text is None or len(str(text)) <= MIN_KEY_LENGTH for text in (key, secret)):
         words = (
             f"The accessKey={_or_null(key)} and secretKey={_or_null(secret)} cannot be null and length should longer"
         )
-        raise Refused(ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED, f"{words} than {SHORTEST_KEY}")
+        raise Refused(ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED, f"{words} than {MIN_KEY_LENGTH}")
     lists = {name: members for name in _LISTS if (members := str(header[name] or "").rstrip(",").split(",")) != [""]}
     for permission in (member for members in lists.values() for member in members):
         _permission(permission)

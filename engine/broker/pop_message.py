@@ -217,7 +217,7 @@ ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 FOUND, NOTHING = GetMessageStatus.FOUND.value, GetMessageStatus.NO_MESSAGE_IN_QUEUE.value
 _Status = GetMessageStatus
 _WRONG_OFFSET = {_Status.OFFSET_TOO_SMALL, _Status.OFFSET_OVERFLOW_BADLY, _Status.OFFSET_FOUND_NULL}
-_PASSED_OVER = {
+_SKIPPED_STATUSES = {
     _Status.NO_MATCHED_MESSAGE,
     _Status.OFFSET_FOUND_NULL,
     _Status.MESSAGE_WAS_REMOVING,
@@ -510,7 +510,7 @@ def _collect_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collecte
     with result:
         if result.messages:
             _hand_out(broker, pop, topic, queue_id, offset, result, collected)
-        elif result.status in _PASSED_OVER and result.next_begin_offset > -1:
+        elif result.status in _SKIPPED_STATUSES and result.next_begin_offset > -1:
             collected.moved |= result.next_begin_offset > offset
             if pop.order:
                 tables.commit_consumer_offset(group, topic, queue_id, result.next_begin_offset)

@@ -16,7 +16,7 @@ from engine.codec import pop as codec
 from engine.store.config_tables import ConfigTable
 
 FILE = "consumerOrderInfo.json"
-LIVES_MS = 24 * 3_600_000
+UNUSED_RECORD_AGE_MS = 24 * 3_600_000
 """A record that was not used for this time is dropped."""
 
 
@@ -134,7 +134,7 @@ class PopOrders:
         """
         if not self._file.changed and not always:
             return
-        cutoff_ms = self._now() - LIVES_MS
+        cutoff_ms = self._now() - UNUSED_RECORD_AGE_MS
         for (topic, group), queues in list(self._table.items()):
             count = queues_of(topic) if is_group(group) else 0
             for queue_id, info in list(queues.items()):

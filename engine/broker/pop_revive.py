@@ -45,7 +45,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Unstored:
+class UnstoredCheckpoint:
     """A checkpoint that could not be stored; the put is retried."""
 
     check_point: CheckPoint
@@ -78,7 +78,7 @@ class PopState:
 
     count: int = 0
     steps: dict[tuple[str, str, int], deque[Step]] = field(default_factory=dict)
-    unstored: list[Unstored] = field(default_factory=list)
+    unstored: list[UnstoredCheckpoint] = field(default_factory=list)
     revive_queues: list[ReviveQueue] = field(default_factory=list)
     popping_groups: set[tuple[str, str]] = field(default_factory=set)
     """Groups that have popped, with their topics."""
@@ -205,7 +205,7 @@ def put_check_point(
             step.stored = True
             commit(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
-            broker.popped.unstored.append(Unstored(check_point, revive_queue, step))
+            broker.popped.unstored.append(UnstoredCheckpoint(check_point, revive_queue, step))
         return done()
 
     put_for(broker, request, connection, check_point_message(broker, check_point, revive_queue), put)

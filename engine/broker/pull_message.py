@@ -126,7 +126,7 @@ CODES = {
     _Status.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
     _Status.OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
 }
-_NOTHING_THERE = {_Status.NO_MATCHED_LOGIC_QUEUE, _Status.NO_MESSAGE_IN_QUEUE}
+_EMPTY_STATUSES = {_Status.NO_MATCHED_LOGIC_QUEUE, _Status.NO_MESSAGE_IN_QUEUE}
 
 
 def pull_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
@@ -323,7 +323,7 @@ def _answer(
     with result:
         code = CODES.get(result.status)
         if code is None:
-            assert result.status in _NOTHING_THERE
+            assert result.status in _EMPTY_STATUSES
             code = ResponseCode.PULL_OFFSET_MOVED if offset != 0 else ResponseCode.PULL_NOT_FOUND
         broker.pulled[queue_key] = result.next_begin_offset
         suggested, body = _suggested(broker, queue_key[0], slowly=result.suggest_pulling_from_slave), b""

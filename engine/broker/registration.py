@@ -61,17 +61,17 @@ Routes = dict[str, dict[int, str]]
 """Address by broker name and broker id."""
 
 
-class RouteHeld(Exception):
+class RouteInUse(Exception):
     """The route leads to another address."""
 
 
 def refuse_held(routes: Mapping[str, Mapping[int, str]], name: str, broker_id: int, address: str) -> None:
-    """Raise :class:`RouteHeld`, naming both addresses, if the route of ``name`` and ``broker_id`` leads to another
+    """Raise :class:`RouteInUse`, naming both addresses, if the route of ``name`` and ``broker_id`` leads to another
     address.
     """
     holder = routes.get(name, {}).get(broker_id)
     if holder is not None and holder != address:
-        raise RouteHeld(
+        raise RouteInUse(
             sentence(
                 "its route of {name} (brokerId {id}) leads to {holder}; {address} does not replace it",
                 name=name,
@@ -307,7 +307,7 @@ class Registration:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
             answer = await connection.ask(replace(request, fields=dict(request.fields)), TIMEOUT_S)
-        except (OSError, TimeoutError, ValueError, RouteHeld) as error:
+        except (OSError, TimeoutError, ValueError, RouteInUse) as error:
             self._record_refusal(address, cause_of(error, type(error).__name__))
             return False
         if answer.code != ResponseCode.SUCCESS:
@@ -330,7 +330,7 @@ class Registration:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
             await connection.ask(Command(RequestCode.UNREGISTER_BROKER, self._header()), TIMEOUT_S)
-        except (OSError, TimeoutError, ValueError, RouteHeld) as error:
+        except (OSError, TimeoutError, ValueError, RouteInUse) as error:
             self._record_refusal(address, cause_of(error, type(error).__name__))
         self.registered.discard(address)
 

@@ -30,7 +30,7 @@ from engine.remoting.frame import Command
 from engine.remoting.tls import Tls
 
 LOOPBACK = "127.0.0.1"
-_LAST_ANSWERS = 5.0
+_LAST_ANSWERS_S = 5.0
 """Seconds to wait for pending answers at the end."""
 _log = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ class ListeningBroker:
         self.broker.slaves.end()
         await self.registration.end()
         if self.broker.tasks:
-            await asyncio.wait(self.broker.tasks, timeout=_LAST_ANSWERS)
+            await asyncio.wait(self.broker.tasks, timeout=_LAST_ANSWERS_S)
         self.broker.store.services.reput.on_dispatched = None
         self.broker.topics.soon = None
         self.broker.topics.save_created()

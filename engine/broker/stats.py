@@ -48,7 +48,7 @@ class Flow:
         self.calls += 1
 
 
-class Spread:
+class ValueHistogram:
     """A histogram: how many values lie up to each of ``ends``, above the end before; how many behind the last; and
     their sum.
     """
@@ -78,8 +78,8 @@ DELAY_BUCKETS = (60, 600, 3_600, 43_200, 86_400, 259_200)
 """Seconds from the birth of a timer message to its time."""
 
 
-def _spreads(ends: Sequence[int]) -> Callable[[], Spread]:
-    return lambda: Spread(ends)
+def _spreads(ends: Sequence[int]) -> Callable[[], ValueHistogram]:
+    return lambda: ValueHistogram(ends)
 
 
 class HalfMessages(Counter[str]):
@@ -131,7 +131,7 @@ class BrokerStats:
     def __init__(self) -> None:
         self.put: defaultdict[tuple[str, str], Flow] = defaultdict(Flow)
         self.got: defaultdict[tuple[str, str, bool | None], Flow] = defaultdict(Flow)
-        self.sizes: defaultdict[tuple[str, str], Spread] = defaultdict(_spreads(SIZE_BUCKETS))
+        self.sizes: defaultdict[tuple[str, str], ValueHistogram] = defaultdict(_spreads(SIZE_BUCKETS))
         self.dead: Counter[tuple[str, str]] = Counter()
         """Dead letters by group and topic."""
         self.sent_back: Counter[tuple[str, str]] = Counter()
@@ -139,9 +139,9 @@ class BrokerStats:
         self.half = HalfMessages()
         self.committed: Counter[str] = Counter()
         self.rolled_back: Counter[str] = Counter()
-        self.finishing: defaultdict[str, Spread] = defaultdict(_spreads(FINISH_BUCKETS))
+        self.finishing: defaultdict[str, ValueHistogram] = defaultdict(_spreads(FINISH_BUCKETS))
         """By topic."""
-        self.declaring: defaultdict[tuple[bool, bool | None], Spread] = defaultdict(_spreads(CREATE_BUCKETS))
+        self.declaring: defaultdict[tuple[bool, bool | None], ValueHistogram] = defaultdict(_spreads(CREATE_BUCKETS))
         """By success, and by whether the topic is the broker's own (None: a group)."""
         self.put_ms: defaultdict[tuple[str, int], Flow] = defaultdict(Flow)
         """Whole milliseconds from a send to its answer (``size``), by the topic and queue that it is stored in."""
@@ -162,7 +162,7 @@ class BrokerStats:
         self.timers_in: Counter[str] = Counter()
         """Timer messages that reached the wheel, by the topic that they are for; ``timers_out``: that left it."""
         self.timers_out: Counter[str] = Counter()
-        self.delays: defaultdict[str, Spread] = defaultdict(_spreads(DELAY_BUCKETS))
+        self.delays: defaultdict[str, ValueHistogram] = defaultdict(_spreads(DELAY_BUCKETS))
         """By topic."""
         self.rpc: RpcLatency | None = None
         """None while frames are not observed."""
@@ -186,7 +186,7 @@ class RpcKind(NamedTuple):
     result: str
 
 
-MOST_ASKED = 10_000
+MAX_OPEN_REQUESTS = 10_000
 """Maximum number of open requests remembered per connection."""
 
 
@@ -196,7 +196,7 @@ class RpcLatency:
     """
 
     def __init__(self) -> None:
-        self.spreads: defaultdict[RpcKind, Spread] = defaultdict(lambda: Spread(RPC_BUCKETS))
+        self.spreads: defaultdict[RpcKind, ValueHistogram] = defaultdict(lambda: ValueHistogram(RPC_BUCKETS))
         self._asked: dict[int, dict[int, tuple[int, int]]] = {}
 
     def take(self, frame: FrameEvent) -> None:
@@ -211,7 +211,7 @@ class RpcLatency:
         elif frame.kind == CAME:
             requests = self._asked.setdefault(frame.connection, {})
             requests[command.opaque] = frame.time, command.code
-            if len(requests) > MOST_ASKED:
+            if len(requests) > MAX_OPEN_REQUESTS:
                 del requests[next(iter(requests))]
         elif frame.kind in {WENT, LATER}:
             request = self._asked.get(frame.connection, {}).pop(command.opaque, None)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
 
 
-MOST_BYTES = 4_096
+MAX_OP_BYTES = 4_096
 INTERVAL_MS = 3_000
 """How long decisions wait for others before all become one op message."""
 
@@ -43,7 +43,7 @@ class OpMessages:
         if not waiting:
             self._since[queue_id] = now
         waiting.append(f"{queue_offset},")
-        return sum(map(len, waiting)) > MOST_BYTES
+        return sum(map(len, waiting)) > MAX_OP_BYTES
 
     def bodies(self, now: int | None) -> list[tuple[int, bytes]]:
         """Return queue ids with the bodies of op messages that are due at ``now`` (ms), None for all. They stay in the
@@ -211,7 +211,7 @@ def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
 
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
 """Property of a copy that waits: queue offset of the original half message."""
-MOST_AT_ONCE = 10_000
+MAX_PER_STEP = 10_000
 """Maximum number of half messages examined in one step."""
 
 
@@ -253,7 +253,7 @@ def _check_queue(broker: Broker, queue_id: int) -> None:
     decided = _decided(broker, queue_id, op_offset, half_offset)
     started, next_half = broker.now(), half_offset
     for unit in _walk(broker, HALF_TOPIC, queue_id, half_offset):
-        if unit.queue_offset >= half_offset + MOST_AT_ONCE:
+        if unit.queue_offset >= half_offset + MAX_PER_STEP:
             break
         if not decided.take(unit.queue_offset) and not _open(broker, unit, decided, started):
             break

@@ -41,7 +41,7 @@ KINDS = ("Unknown", ANY, "Cluster", "Namespace", "Topic", "Group")
 EVERYTHING = "*"
 USER = "User:"
 """Prefix of a subject: only users have policies."""
-LARGEST_FILE = 1 << 24
+MAX_FILE_BYTES = 1 << 24
 
 
 def match_name(text: object, names: Sequence[str]) -> str:
@@ -262,12 +262,12 @@ def policy_records(policies: Policies) -> list[dict[str, Any]]:
 def _read(path: Path) -> dict[str, tuple[User, Policies] | None]:
     try:
         with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
+            raw = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    document = parse(raw).value if len(raw) <= LARGEST_FILE else None
+    document = parse(raw).value if len(raw) <= MAX_FILE_BYTES else None
     users = document.get("users") if isinstance(document, Mapping) else None
     if not isinstance(users, Mapping):
         raise UsageError(sentence("expected users by name, as the broker wrote them"), file=str(path))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from engine.broker.config import BrokerConfig
-from engine.broker.registration import RouteHeld, Routes, ask_routes_at, refuse_held
+from engine.broker.registration import RouteInUse, Routes, ask_routes_at, refuse_held
 from engine.cli.backup import ask_consent
 from engine.cli.output import Output
 from engine.cli.serving import is_loopback
@@ -102,7 +102,7 @@ async def ask_name_servers(
         try:
             routes = await ask_routes_at(server, tls.asking if tls is not None else None)
             refuse_held(routes, broker.broker_name, broker.broker_id, address)
-        except RouteHeld as error:
+        except RouteInUse as error:
             raise UsageError(
                 sentence(
                     "nothing was changed: name server {server}: {error}; give the broker another brokerName, or "

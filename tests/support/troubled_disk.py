@@ -124,7 +124,7 @@ def main(words: list[str]) -> int:
     trouble = DiskTrouble(Path(words[0]))
     message_store.RealDisk = lambda: TroubledDisk(trouble)  # type: ignore[assignment, misc]
     store_services.FIRST_PAUSE_MS = 50.0  # type: ignore[misc]
-    queue_locks.LIVES_MS = LOCKS_MS
+    queue_locks.LOCK_DURATION_MS = LOCKS_MS
     return command(words[1:])
 
 

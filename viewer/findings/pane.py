@@ -30,7 +30,7 @@ from viewer.runtime.places import Place, recovery
 from viewer.runtime.places import log as log_place
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.runtime.store_work import Checked
+from viewer.runtime.store_work import CheckResult
 from viewer.widgets.basics import Button, Hairline, PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.line_strip import LineStrip
@@ -196,7 +196,7 @@ class FindingsPane(Pane):
     async def _check(self, session: StoreSession) -> None:
         log = session.snapshot.log
         looked = max(0, log.sequence.total_size)
-        checked: Checked | None = None
+        checked: CheckResult | None = None
         error_words = ""
         try:
             checked = await session.jobs.in_worker(

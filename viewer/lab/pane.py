@@ -41,7 +41,7 @@ from viewer.widgets.word_tabs import WordTabs
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, ServeSettings
     from viewer.lab.two_ways_page import TwoWaysPage
-    from viewer.runtime.lab_session import LabSession, PutDone
+    from viewer.runtime.lab_session import LabSession, ManualPut
     from viewer.runtime.store_session import StoreSession
 
 LEFT_WIDTH, RIGHT_WIDTH = 384, 384
@@ -433,7 +433,7 @@ class LabPane(Pane):
         median, p99 = latency.quantile(0.5) / 1e6, latency.quantile(0.99) / 1e6
         self.load.show_answers(rates.messages, counts.statuses, median, p99, rates.wrote)
 
-    def _answered(self, done: PutDone) -> None:
+    def _answered(self, done: ManualPut) -> None:
         if self.lab is None:
             return
         self.put.show_done(list(self.lab.done))
@@ -442,7 +442,7 @@ class LabPane(Pane):
         self._new_chip.set_chip("live", tr("new"))
         self._new_chip.setVisible(done.offset is not None)
 
-    def _show_bytes(self, done: PutDone) -> None:
+    def _show_bytes(self, done: ManualPut) -> None:
         self._new_chip.hide()
         if done.offset is None or not done.answer.unit:
             self.hex.clear()

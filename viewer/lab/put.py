@@ -29,7 +29,7 @@ from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from viewer.runtime.lab_session import PutDone
+    from viewer.runtime.lab_session import ManualPut
 
 MAX_LISTED = 20
 
@@ -42,7 +42,7 @@ class PutPanel(ThemedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._done: list[PutDone] = []
+        self._done: list[ManualPut] = []
         self._slim = False
         self._parts: dict[str, QWidget] = {}
         self._build_fields()
@@ -213,7 +213,7 @@ class PutPanel(ThemedPanel):
         self.extra.setText(form.extra)
         self.wait.setChecked(form.wait)
 
-    def show_done(self, done: Sequence[PutDone]) -> None:
+    def show_done(self, done: Sequence[ManualPut]) -> None:
         """List the messages put so far, oldest first, and show the answer to the last one."""
         self._done = list(done)
         last_put = self._done[-1] if self._done else None
@@ -288,7 +288,7 @@ class PutPanel(ThemedPanel):
         dialog.fileSelected.connect(self.body.setPlainText)
         dialog.open()
 
-    def _edit_again(self, done: PutDone) -> None:
+    def _edit_again(self, done: ManualPut) -> None:
         self.set_form(done.form)
         self.earlierPutChosen.emit(done)
 

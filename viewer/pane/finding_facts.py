@@ -25,7 +25,7 @@ from viewer.look.formats import full_moment, hexadecimal, number, number_span
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.runtime.unread import UnreadLedger
+from viewer.runtime.unread import UnreadFiles
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column
 from viewer.widgets.hex_pages import HexField, hex_fields
 
@@ -131,7 +131,7 @@ def consequences_text(row: FindingRow) -> str:
     return f"{'▾' if row.is_open else '▸'} {summary}: {rules}"
 
 
-def unread_findings(unread: UnreadLedger) -> list[Finding]:
+def unread_findings(unread: UnreadFiles) -> list[Finding]:
     """Return what could not be read as findings without a rule, as the check lists it.
 
     Unreadable files come first, as errors; then undecoded files, as notes.

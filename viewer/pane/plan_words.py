@@ -11,7 +11,7 @@ from viewer.look.assets import tr, tr_in, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
 from viewer.runtime import places
-from viewer.runtime.store_work import OtherStart
+from viewer.runtime.store_work import OtherReleaseStart
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, text_column
 
 MAX_LISTED = 200
@@ -54,7 +54,7 @@ def _nothing_more(plan: RecoveryPlan) -> str:
 
 
 def start_rows(
-    plan: RecoveryPlan, other_start: OtherStart | None, written: tuple[Release, str] | None, *, lab: bool = False
+    plan: RecoveryPlan, other_start: OtherReleaseStart | None, written: tuple[Release, str] | None, *, lab: bool = False
 ) -> list[PlanRow]:
     """Return which release would start and which would not, and why; and which one seems to have written the store.
 

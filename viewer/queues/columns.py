@@ -10,7 +10,7 @@ from engine.sentences import Sentence, sentence
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number
-from viewer.queues.rows import PROBLEMS, EndRow, EntryRow, QueueRow, shown_verdict
+from viewer.queues.rows import PROBLEMS, EntryRow, QueueEdgeRow, QueueRow, shown_verdict
 from viewer.widgets.columns import (
     Chip,
     Column,
@@ -109,7 +109,7 @@ def queue_kind(
 
 def look(row: QueueRow) -> RowAppearance | None:
     """Return the style of a row: a queue's end stands out, expired and pre-filled entries are dimmed."""
-    if isinstance(row, EndRow):
+    if isinstance(row, QueueEdgeRow):
         queue = f"{row.topic}/{row.queue_id}"
         text = (
             tr("end of queue {queue} at {end:,}", queue=queue, end=row.queue_offset)
@@ -136,12 +136,12 @@ def look(row: QueueRow) -> RowAppearance | None:
 
 def verdict_words(row: QueueRow) -> str:
     """Return the words that a screen reader says first."""
-    return tr("end of queue") if isinstance(row, EndRow) else tr(VERDICTS[state_of(row)][1])
+    return tr("end of queue") if isinstance(row, QueueEdgeRow) else tr(VERDICTS[state_of(row)][1])
 
 
 def record(row: QueueRow) -> dict[str, Any]:
     """Return the row as ``queue --resolve --json`` prints it."""
-    if isinstance(row, EndRow):
+    if isinstance(row, QueueEdgeRow):
         return {"type": "end", "topic": row.topic, "queueId": row.queue_id, "queueOffset": row.queue_offset}
     ext = None
     if row.ext_address is not None:
@@ -193,14 +193,14 @@ def _has_verdict(row: QueueRow, verdict: str) -> bool:
 
 
 def _chip(row: QueueRow) -> Chip | None:
-    if isinstance(row, EndRow):
+    if isinstance(row, QueueEdgeRow):
         return None
     shape, label = VERDICTS[state_of(row)]
     return Chip(shape) if shape == "ok" else Chip(shape, tr(label))
 
 
 def _key_or_difference(row: QueueRow) -> str:
-    if isinstance(row, EndRow):
+    if isinstance(row, QueueEdgeRow):
         return ""
     return what_words(row) or row.keys
 

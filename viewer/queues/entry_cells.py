@@ -19,7 +19,7 @@ from viewer.widgets.record_menu import Found, MarkMenu
 
 ROWS = 3
 PER_ROW = 32
-LONGEST_ROW = 20
+MAX_ROW_BYTES = 20
 BYTE_WIDTH = 16
 """Px at 100 % that a byte in hex needs at least."""
 VERDICTS = {  # verdict: shape, fill, words
@@ -261,7 +261,7 @@ class EntryBytes(MarkCanvas):
 
     def _arrange(self) -> None:
         """Put as many fields into a row as fit, at most the bytes of a plain entry."""
-        room = max(8, min(LONGEST_ROW, int((self.width() - 8) / (BYTE_WIDTH * scale()))))
+        room = max(8, min(MAX_ROW_BYTES, int((self.width() - 8) / (BYTE_WIDTH * scale()))))
         rows: list[list[ByteField]] = []
         for field in self._fields:
             if not rows or sum(f.length for f in rows[-1]) + field.length > room:
@@ -309,7 +309,7 @@ class EntryBytes(MarkCanvas):
 
     def _byte_width(self) -> float:
         """Return one width for all rows, so that the fullest row fills the widget."""
-        fullest = max((sum(f.length for f in row) for row in self._rows), default=LONGEST_ROW)
+        fullest = max((sum(f.length for f in row) for row in self._rows), default=MAX_ROW_BYTES)
         return (self.width() - 8) / max(1, fullest)
 
     def _paint_field(self, p: QPainter, field: ByteField, box: QRectF, wide: float) -> None:

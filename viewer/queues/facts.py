@@ -20,9 +20,9 @@ from viewer.queues.queue_line import QueueFile
 from viewer.queues.rows import EntryRow, QueueRow, QueueSource
 from viewer.widgets.drawn_marks import Unit
 
-LEADS_ELSEWHERE = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueOffset"))
+WRONG_VERDICTS = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueOffset"))
 """Verdicts of entries that do not lead to their unit."""
-MOST_SEARCHED = 256 << 20
+MAX_SEARCHED_BYTES = 256 << 20
 """Bytes of the log that are looked through for the unit of a wrong entry."""
 MOST_COMPARED = 8
 """Queues that are compared with those of the other kind at once."""
@@ -118,14 +118,14 @@ def _minimum(store: StoreSnapshot, queue: AnyQueue) -> tuple[str, int | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedQueues:
     """Facts and rows of the chosen queues."""
 
     facts: dict[QueueKey, QueueFacts]
     source: QueueSource
 
 
-def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
+def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
     """Return the facts of those queues that exist, and the rows of all of them."""
     readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
@@ -139,7 +139,7 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
         for mark in queue.groups:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
-    return Loaded(facts, QueueSource(store.log, readers, groups))
+    return LoadedQueues(facts, QueueSource(store.log, readers, groups))
 
 
 def _on_both_sides(store: StoreSnapshot, facts: QueueFacts) -> QueueFacts:
@@ -178,10 +178,10 @@ def own_unit(store: StoreSnapshot, row: EntryRow) -> int | None:
     entries around it; None if the entry is right or the log has no unit with its queue offset.
     """
     queue = store.find_queue(row.topic, row.queue_id)
-    if queue is None or queue.kind != "simple" or state_of(row) not in LEADS_ELSEWHERE:
+    if queue is None or queue.kind != "simple" or state_of(row) not in WRONG_VERDICTS:
         return None
     start, stop = bounds_around(store.log, queue, row.queue_offset)
-    if stop - start > MOST_SEARCHED:
+    if stop - start > MAX_SEARCHED_BYTES:
         return None
     offsets = [unit.offset for unit in units_at(store.log, row.topic, row.queue_id, row.queue_offset, start, stop)]
     return offsets[-1] if offsets else None

@@ -21,7 +21,7 @@ from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.queues.check_list import CheckList
 from viewer.queues.columns import count_words, queue_kind
-from viewer.queues.facts import Loaded, QueueKey, look, own_unit
+from viewer.queues.facts import LoadedQueues, QueueKey, look, own_unit
 from viewer.queues.picture import QueuePicture
 from viewer.queues.queues_model import QueuesModel, first_queue, queue_of_place, queues_of_topics, verdict_sentence
 from viewer.queues.rows import EntryRow, QueueRow
@@ -246,7 +246,7 @@ class QueuesPane(Pane):
             lambda error: self._not_loaded(turn, error),
         )
 
-    def _loaded(self, turn: int, loaded: Loaded, place: Place | None, keep: bool) -> None:
+    def _loaded(self, turn: int, loaded: LoadedQueues, place: Place | None, keep: bool) -> None:
         if turn != self.model.turn or self.session is None:
             return
         if keep and self.model.holds(loaded):
@@ -272,9 +272,9 @@ class QueuesPane(Pane):
         self.table.setAccessibleName(tr("Entries of the queue"))
         self._show_queue(key)
         self._start_at(key, place.queue_offset if place is not None else None)
-        self._counter.count(self.session, [key, *loaded.facts], AT_ONCE)
+        self._counter.count(self.session, [key, *loaded.facts], MAX_COUNTED_UNASKED)
 
-    def _grown(self, loaded: Loaded) -> None:
+    def _grown(self, loaded: LoadedQueues) -> None:
         """A newer look at the same queues: what is on the screen stays where it is."""
         assert self.session is not None
         longer = self.model.grow(loaded)
@@ -285,7 +285,7 @@ class QueuesPane(Pane):
             self.picture.show_queue(self.model.facts[current], self._counter.of(current))
             self.side.show_queue(self.model.facts[current], self.session)
         if longer and not self._counter.running:
-            self._counter.count(self.session, longer, AT_ONCE)
+            self._counter.count(self.session, longer, MAX_COUNTED_UNASKED)
 
     def _start_at(self, key: QueueKey, offset: int | None) -> None:
         source = self.model.source
@@ -420,7 +420,7 @@ class QueuesPane(Pane):
     def _count_more(self) -> None:
         current = self.model.current
         if self.session is not None and current is not None:
-            self._counter.count(self.session, [current, *self.model.queues], MORE)
+            self._counter.count(self.session, [current, *self.model.queues], MAX_COUNTED_ON_REQUEST)
             self._show_counts(current)
 
     def _counted(self, key: QueueKey) -> None:
@@ -435,9 +435,9 @@ class QueuesPane(Pane):
         self.side.setAccessibleDescription(count_words(dict(counts.counts)) if counts else "")
 
 
-AT_ONCE = 20_000
+MAX_COUNTED_UNASKED = 20_000
 """Entries whose verdicts are counted unasked; more on request."""
-MORE = 1_000_000
+MAX_COUNTED_ON_REQUEST = 1_000_000
 
 
 def _no_queues(session: StoreSession) -> State:

@@ -19,9 +19,9 @@ from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.drawn_marks import Unit
 
-MOST_FLAGS = 5
-MOST_PINS = 200
-MOST_KNOWN = 100_000
+MAX_FLAGS = 5
+MAX_PINS = 200
+MAX_KNOWN_VERDICTS = 100_000
 """Verdicts kept for the cells of one queue."""
 
 
@@ -71,8 +71,8 @@ class QueuePicture(QWidget):
             for group in facts.groups
         ]
         minimum = QueueFlag("min", facts.minimum, "posMin", number(facts.minimum))
-        pins = tuple((offset, "error") for offset, _ in (counts.problems[:MOST_PINS] if counts else ()))
-        flags = (minimum, *choose_flags(groups, MOST_FLAGS))
+        pins = tuple((offset, "error") for offset, _ in (counts.problems[:MAX_PINS] if counts else ()))
+        flags = (minimum, *choose_flags(groups, MAX_FLAGS))
         end = max(facts.maximum, facts.raw_end)
         span = QueueSpan(facts.files, facts.minimum, end, flags, pins, facts.topic, facts.queue_id)
         self.line.show_span(span, facts.topic)
@@ -111,7 +111,7 @@ class QueuePicture(QWidget):
 
         def done(rows: list[QueueRow]) -> None:
             if source is self._source:
-                if len(verdicts) > MOST_KNOWN:
+                if len(verdicts) > MAX_KNOWN_VERDICTS:
                     verdicts.clear()
                     units.clear()
                 verdicts.update(verdicts_of(rows, key))

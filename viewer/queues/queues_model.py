@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from viewer.look.assets import tr, tr_plural
 from viewer.look.topic_kinds import is_system_topic
-from viewer.queues.facts import Loaded, QueueFacts, QueueKey
+from viewer.queues.facts import LoadedQueues, QueueFacts, QueueKey
 from viewer.queues.rows import PROBLEMS, EntryRow, QueueSource
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime.places import Place
@@ -73,18 +73,18 @@ class QueuesModel:
 
     # ---- what was read -----------------------------------------------------------------------------------------------
 
-    def take(self, loaded: Loaded, place: Place | None) -> QueueKey | None:
+    def take(self, loaded: LoadedQueues, place: Place | None) -> QueueKey | None:
         """Take a look at the chosen queues. Return the queue to show: that of ``place``, or the first that exists."""
         self.forget()
         self.facts, self.source = loaded.facts, loaded.source
         chosen_key = (place.topic, place.queue_id) if place is not None else None
         return next((key for key in self.facts if key == chosen_key), next(iter(self.facts), None))
 
-    def holds(self, loaded: Loaded) -> bool:
+    def holds(self, loaded: LoadedQueues) -> bool:
         """Return True if ``loaded`` is a look at the queues that are shown already."""
         return self.source is not None and list(loaded.facts) == list(self.facts)
 
-    def grow(self, loaded: Loaded) -> list[QueueKey]:
+    def grow(self, loaded: LoadedQueues) -> list[QueueKey]:
         """Take a newer look at the same queues. Return those that have more entries."""
         assert self.source is not None
         longer = [key for key, facts in loaded.facts.items() if facts.raw_end != self.facts[key].raw_end]

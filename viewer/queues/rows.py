@@ -64,7 +64,7 @@ class EntryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class EndRow:
+class QueueEdgeRow:
     """The edge of a queue.
 
     ``room``: empty slots behind it in the files, None in a RocksDB; ``stale``: entries that stand behind the end of the
@@ -79,7 +79,7 @@ class EndRow:
     stale: int
 
 
-QueueRow = EntryRow | EndRow
+QueueRow = EntryRow | QueueEdgeRow
 
 
 class _Part:
@@ -273,12 +273,14 @@ def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups
     )
 
 
-def _end_row(part: _Part, number: int) -> EndRow:
+def _end_row(part: _Part, number: int) -> QueueEdgeRow:
     queue = part.queue
     end = part.first + part.count
     stale = max(0, end - queue.valid_end // queue.unit_size) if part.count else 0
     offset = end if queue.kind == "simple" else queue.max_offset
-    return EndRow(number, queue.topic, queue.queue_id, offset, None if queue.in_rocksdb else queue.free_slots, stale)
+    return QueueEdgeRow(
+        number, queue.topic, queue.queue_id, offset, None if queue.in_rocksdb else queue.free_slots, stale
+    )
 
 
 def _keys_of(unit: Unit | None) -> str:

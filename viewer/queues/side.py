@@ -32,7 +32,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.skew_bars import SkewBars, skew_words
 
 _ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueue", "wrongQueueOffset", "belowMinOffset")
-_MOST_GROUP_ROWS = 8
+_MAX_GROUP_ROWS = 8
 _ROW_BYTES = 28
 """Length of an entry in a RocksDB."""
 _NOTES = {
@@ -300,7 +300,7 @@ class QueueSide(QWidget):
         self.groups.set_state(None if groups else State("empty", tr("No group has an offset in this queue.")))
         for part in (self._group_head, self.groups):  # without a queue there is no telling
             part.setVisible(facts is not None)
-        shown = min(max(len(groups), 2), _MOST_GROUP_ROWS)
+        shown = min(max(len(groups), 2), _MAX_GROUP_ROWS)
         self.groups.setFixedHeight(px(26 + 24 * shown + 6))
         self._minimum.setText("" if facts is None else minimum_words(facts))
         sides = "" if facts is None else sides_words(facts)

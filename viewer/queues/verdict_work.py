@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from viewer.runtime.control import Control
     from viewer.runtime.worker import WorkerControl
 
-MOST_PROBLEMS = 10_000
+MAX_PROBLEMS = 10_000
 """Places of problems that are kept for stepping from one to the next."""
 PIECE = 4_096
 Queue = tuple[str, int]
@@ -82,7 +82,7 @@ def count_verdicts(control: Control, log: LogReader, queue: AnyQueue, so_far: Ve
             resolved = resolve(log, queue.topic, queue.queue_id, entry)
             verdict = shown_verdict(resolved.verdict, entry.state, other_queue=in_other_queue(queue.topic, resolved))
             verdicts.counts[verdict] += 1
-            if verdict in PROBLEMS and len(verdicts.problems) < MOST_PROBLEMS:
+            if verdict in PROBLEMS and len(verdicts.problems) < MAX_PROBLEMS:
                 verdicts.problems.append((entry.queue_offset, verdict))
             if simple and not number % 64 and _stopped(control):
                 verdicts.reached = entry.queue_offset + 1

@@ -15,7 +15,7 @@ from PySide6.QtGui import QGuiApplication
 from viewer.runtime import memory
 
 COLLECT_INTERVAL_MS = 400
-AWAY_MS = 5_000
+UNUSED_AFTER_MS = 5_000
 """Time in the background after which the program counts as unused."""
 RELEASE_INTERVAL_MS = 30_000
 """Interval at which free memory is returned to the system."""
@@ -29,7 +29,7 @@ class LoopGarbage(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._away = QTimer(self, interval=AWAY_MS, singleShot=True)
+        self._away = QTimer(self, interval=UNUSED_AFTER_MS, singleShot=True)
         self._away.timeout.connect(self.collect_due)
         program = QGuiApplication.instance()
         if isinstance(program, QGuiApplication):

@@ -43,7 +43,7 @@ OK = "PUT_OK"
 
 
 @dataclass(frozen=True, slots=True)
-class PutDone:
+class ManualPut:
     """A message that was put by hand: the form, and what the store answered."""
 
     form: PutForm
@@ -111,7 +111,7 @@ class LabSession(QObject):
         self.counts: LoadCounts | None = None
         self.load: LoadSettings | None = None
         self.load_paused = False
-        self.done: deque[PutDone] = deque(maxlen=PUTS_KEPT)
+        self.done: deque[ManualPut] = deque(maxlen=PUTS_KEPT)
         self.report: PowerLossReport | None = None
         self.rerunning = False
         """Whether a further recovery of what the disk kept is under way, beside the store."""
@@ -267,7 +267,7 @@ class LabSession(QObject):
 
     # ---- what is asked -----------------------------------------------------------------------------------------------
 
-    async def put(self, form: PutForm) -> PutDone | None:
+    async def put(self, form: PutForm) -> ManualPut | None:
         """Put what ``form`` means; raises :class:`viewer.runtime.put_form.FormFault` where it means nothing."""
         messages = await asyncio.to_thread(form.messages)
         client = self.client
@@ -275,7 +275,7 @@ class LabSession(QObject):
             return None
         put_time_ms = round(time.time() * 1000)
         answer = await (client.put(messages[0]) if len(messages) == 1 else client.put_batch(messages))
-        done = PutDone(form, put_time_ms, answer, len(messages))
+        done = ManualPut(form, put_time_ms, answer, len(messages))
         self.done.append(done)
         while len(self.done) > 1 and sum(earlier_put.weight for earlier_put in self.done) > BYTES_KEPT:
             self.done.popleft()

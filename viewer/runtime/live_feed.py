@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from viewer.runtime.live_history import LiveHistory, Mark
 
 _histories: WeakValueDictionary[Path, LiveHistory] = WeakValueDictionary()
-_feeds: dict[Path, list[Feed]] = {}
+_feeds: dict[Path, list[HistoryFeed]] = {}
 
 
 def history_of(store: Path) -> LiveHistory:
@@ -30,7 +30,7 @@ def history_of(store: Path) -> LiveHistory:
     return history
 
 
-class Feed:
+class HistoryFeed:
     """Passes the readings of one window to the history of its store."""
 
     def __init__(self, store: Path) -> None:

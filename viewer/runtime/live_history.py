@@ -21,7 +21,7 @@ from viewer.look.formats import size
 from viewer.runtime.peak_series import CAPACITY, PeakSeries, RowRing
 from viewer.runtime.position_reading import KEYS, Flush, PositionReading, Service, gaps_of
 
-MOST_MARKS = 2000
+MAX_MARKS = 2000
 UNKNOWN = -(1 << 62)
 DISPATCH_ALARM = 8 << 20
 """Bytes that dispatch may be behind before it is marked."""
@@ -36,8 +36,8 @@ LATE_FLUSH = 50.0
 LONG_PAUSE = 2500
 """Ms between two readings from which on nobody sampled, where that is also more than a few of the usual pauses."""
 USUAL_PAUSES = 4
-MOST_BREAKS = 500
-RATE_OVER = 1000
+MAX_BREAKS = 500
+RATE_WINDOW_MS = 1000
 """Ms over which rates are taken."""
 
 
@@ -82,10 +82,10 @@ class LiveHistory:
         self.group = PeakSeries(capacity)
         self.puts = PeakSeries(capacity)
         self.bytes = PeakSeries(capacity)
-        self.rolls: deque[float] = deque(maxlen=MOST_MARKS)
-        self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self.rolls: deque[float] = deque(maxlen=MAX_MARKS)
+        self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
         self.last: PositionReading | None = None
-        self.breaks: deque[tuple[float, float]] = deque(maxlen=MOST_BREAKS)
+        self.breaks: deque[tuple[float, float]] = deque(maxlen=MAX_BREAKS)
         """(from, to) in s of the times in which nobody sampled: nothing is drawn there."""
         self._pause = 0
         self._engine_spoke = False
@@ -160,7 +160,7 @@ class LiveHistory:
         wrote, puts = reading.offset("wrote") or 0, reading.puts
         recent = self._recent
         recent.append((reading.time_ms, wrote, puts or 0))
-        while len(recent) > 2 and reading.time_ms - recent[1][0] >= RATE_OVER:
+        while len(recent) > 2 and reading.time_ms - recent[1][0] >= RATE_WINDOW_MS:
             recent.popleft()
         oldest = recent[0]
         span = (reading.time_ms - oldest[0]) / 1000
@@ -287,11 +287,11 @@ class LiveHistory:
 
     def rate(self, key: str, reading: PositionReading) -> float | None:
         """Bytes a second by which a position moved in the last second before ``reading``; None where nobody knows."""
-        row, now = self._rows.at(reading.time_ms - RATE_OVER), reading.offset(key)
+        row, now = self._rows.at(reading.time_ms - RATE_WINDOW_MS), reading.offset(key)
         if row is None or now is None:
             return None
         then, old_offset = int(row[0]), int(row[2 + KEYS.index(key)])
-        if old_offset == UNKNOWN or reading.time_ms - then < RATE_OVER // 4:
+        if old_offset == UNKNOWN or reading.time_ms - then < RATE_WINDOW_MS // 4:
             return None
         return (now - old_offset) * 1000 / (reading.time_ms - then)
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 STEPS = 64
-MOST_COPIES = 1000
+MAX_COPIES = 1000
 """Units with one id or key that are compared."""
-MOST_LISTED = 20
+MAX_LISTED = 20
 """Queues of a topic that are named."""
-MOST_DAYS = 400
+MAX_DAYS = 400
 """Days back from the last message on which a time without a day is looked for."""
 
 
@@ -34,21 +34,21 @@ class NothingFound(LookupError):
     """Nothing in the store answers to the text; says where was looked."""
 
 
-class Resolved(NamedTuple):
+class ResolvedPlace(NamedTuple):
     """The place that a text leads to, and a note if there were several messages to choose from."""
 
     place: Place
     note: str = ""
 
 
-def resolve(store: StoreSnapshot, search: Search) -> Resolved:
+def resolve(store: StoreSnapshot, search: Search) -> ResolvedPlace:
     """Return the place that ``search`` means in ``store``; raises :class:`NothingFound`."""
     if search.kind == "time":
-        return Resolved(log(_offset_of_time(store, search)))
+        return ResolvedPlace(log(_offset_of_time(store, search)))
     return _find_message(store, search)
 
 
-def checked(store: StoreSnapshot, place: Place) -> Resolved:
+def checked(store: StoreSnapshot, place: Place) -> ResolvedPlace:
     """Return ``place`` if the store has it; else raises :class:`NothingFound`, which names those there are."""
     if place.kind == "log" and place.offset is not None:
         min_offset, end_offset = max(store.log.min_offset, 0), store.log.end_offset
@@ -66,7 +66,7 @@ def checked(store: StoreSnapshot, place: Place) -> Resolved:
     if place.name:
         with contextlib.suppress(CannotRead):  # the store may have it; its view says what cannot be read
             _check_name(store, place)
-    return Resolved(place)
+    return ResolvedPlace(place)
 
 
 def _check_name(store: StoreSnapshot, place: Place) -> None:
@@ -106,7 +106,7 @@ def _check_entry(store: StoreSnapshot, place: Place) -> None:
         return
     queue = queues.get(place.queue_id)
     if queue is None:
-        listed = ", ".join(str(number) for number in sorted(queues)[:MOST_LISTED])
+        listed = ", ".join(str(number) for number in sorted(queues)[:MAX_LISTED])
         raise NothingFound(
             tr("{topic} has no queue {queue}: it has {queues}.", topic=place.topic, queue=place.queue_id, queues=listed)
         )
@@ -128,25 +128,25 @@ def _check_entry(store: StoreSnapshot, place: Place) -> None:
         )
 
 
-def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
+def _find_message(store: StoreSnapshot, search: Search) -> ResolvedPlace:
     from engine.inspection.lookup import by_key, by_offset_id
 
     unit = by_offset_id(store, search.text)
     if unit is not None:
-        return Resolved(log(unit.offset))
-    units = list(islice(by_key(store, search.text), MOST_COPIES))
+        return ResolvedPlace(log(unit.offset))
+    units = list(islice(by_key(store, search.text), MAX_COPIES))
     if units:
         readable = [message for message in units if _is_readable(store, message)]
         chosen = (readable or units)[0]
         if len(units) == 1:
-            return Resolved(log(chosen.offset))
+            return ResolvedPlace(log(chosen.offset))
         number = units[::-1].index(chosen) + 1
         note = tr("unit {part:,} of {n:,} with this id or key", part=number, n=len(units))
         if len(readable) == 1:
             note += ", " + tr("the one that consumers read")
-        return Resolved(log(chosen.offset), note)
+        return ResolvedPlace(log(chosen.offset), note)
     if search.text in store.queues_by_topic():
-        return Resolved(queue(search.text))
+        return ResolvedPlace(queue(search.text))
     files = len(store.index_files())
     raise NothingFound(
         tr(
@@ -192,7 +192,7 @@ def _within_days(search: Search, first_ms: int, last_ms: int) -> int:
     """The time on the newest day on which the log has messages around it, else on the last day."""
     today = datetime.fromtimestamp(last_ms / 1000).astimezone().date()
     oldest = datetime.fromtimestamp(first_ms / 1000).astimezone().date()
-    for _ in range(MOST_DAYS):
+    for _ in range(MAX_DAYS):
         ms = parse_time(search.text, today)
         if ms is not None and first_ms <= ms <= last_ms:
             return ms

@@ -290,7 +290,7 @@ def _padded_day(text: str) -> str:
     return f"{day}T{_padded(clock) if clock else '00:00'}{zone or ''}"
 
 
-LONGEST = 200
+MAX_HISTORY = 200
 
 
 class History:
@@ -317,7 +317,7 @@ class History:
             return
         del self._places[self._at + 1 :]
         self._places.append(place)
-        del self._places[:-LONGEST]
+        del self._places[:-MAX_HISTORY]
         self._at = len(self._places) - 1
         self._on_place(place)
 

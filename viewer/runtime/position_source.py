@@ -19,7 +19,7 @@ from engine.errors import StoreError
 from engine.inspection.positions import Position, Positions
 from engine.inspection.tail import StoreTail
 from viewer.look.assets import words
-from viewer.runtime.live_feed import Feed
+from viewer.runtime.live_feed import HistoryFeed
 from viewer.runtime.loop_calls import run_in
 from viewer.runtime.position_reading import Flush, PositionReading, Service
 from viewer.runtime.priority import stand_back
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 EVERY_MS = 100
 REST_MS = 1000
 """Time between two samples of a store that nobody writes."""
-LIVE_FOR = 30.0
+LIVE_PERIOD_S = 30.0
 """Seconds without growth after which a store without a broker counts as at rest again."""
 SHARE = 25
 """The pause is at least this multiple of the processor time that a sample took."""
-MOST_HEADS = 400
+MAX_FILE_TIMES = 400
 """Number of files whose first unit is read for its time; of more files every n-th is."""
 
 
@@ -56,11 +56,11 @@ class TailWatch(QObject):
         self._session = session
         self.tail = StoreTail(session.snapshot)
         self.last: PositionReading | None = None
-        self._feed = Feed(session.path.absolute())
+        self._feed = HistoryFeed(session.path.absolute())
         self._pool = ThreadPoolExecutor(1, "tail")
         self._closed = self._reading = False
         self._heads: dict[int, tuple[int, int]] = {}
-        self._grew = -LIVE_FOR
+        self._grew = -LIVE_PERIOD_S
         self._places: tuple[int | None, ...] = ()
         self._sample: PositionSample | None = None
         self._flushes: list[Flush] = []
@@ -79,7 +79,7 @@ class TailWatch(QObject):
     @property
     def live(self) -> bool:
         """True while somebody writes, or did a moment ago."""
-        return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_FOR)
+        return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_PERIOD_S)
 
     def start(self) -> None:
         """Start taking readings."""
@@ -116,7 +116,7 @@ class TailWatch(QObject):
         """Store times of first units, each file asked once, and of the last unit."""
         files = [f for f in store.log.files if f.start_offset < end]
         heads = []
-        for file in files[:: max(1, len(files) // MOST_HEADS)]:
+        for file in files[:: max(1, len(files) // MAX_FILE_TIMES)]:
             head = self._heads.get(file.start_offset)
             if head is None:
                 unit = store.log.unit_at(file.start_offset, crc=False)

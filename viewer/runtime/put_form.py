@@ -14,9 +14,9 @@ from engine.codec.message import COMMIT, PREPARED, ROLLBACK
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 
-LARGEST_FILE = 64 << 20
+MAX_FILE_BYTES = 64 << 20
 """Bytes of the largest file that is taken as a body."""
-MOST_IN_BATCH = 10_000
+MAX_BATCH_MESSAGES = 10_000
 KINDS = (
     ("plain", words("plain")),
     ("delay", words("delayed")),
@@ -92,7 +92,7 @@ class PutForm:
         """Return the messages of one put: one, or a batch with numbered keys; raises :class:`FormFault`."""
         if self.kind != "batch":
             return [self.message()]
-        count = self._number("extra", tr("messages of the batch"), self.extra or "2", 1, MOST_IN_BATCH)
+        count = self._number("extra", tr("messages of the batch"), self.extra or "2", 1, MAX_BATCH_MESSAGES)
         messages = []
         for number in range(count):
             message = self.message()
@@ -145,7 +145,7 @@ def _file_body(text: str) -> bytes:
     try:
         if not path.is_file():
             raise FormFault("body", tr("No file: {path}", path=text))
-        if path.stat().st_size > LARGEST_FILE:
+        if path.stat().st_size > MAX_FILE_BYTES:
             raise FormFault("body", tr("The file is larger than 64 MiB."))
         return path.read_bytes()
     except OSError as error:

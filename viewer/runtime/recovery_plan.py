@@ -18,9 +18,9 @@ from viewer.runtime.store_session import StoreSession
 if TYPE_CHECKING:
     from engine.releases import Release
     from engine.store.recovery.plan import RecoveryPlan
-    from viewer.runtime.store_work import OtherStart, Planned
+    from viewer.runtime.store_work import OtherReleaseStart, PlanResult
 
-UNASKED = 4 << 30
+MAX_AUTOMATIC_PLAN_BYTES = 4 << 30
 """Bytes of log up to which the plan is worked out without being asked for."""
 
 
@@ -41,7 +41,7 @@ class RecoveryJob(QObject):
         """Seconds in which the plan was worked out; it reads what a start reads."""
         self.like: Release | None = None
         """The release whose start is planned; None until the first plan says which one wrote the store."""
-        self.other: OtherStart | None = None
+        self.other: OtherReleaseStart | None = None
         """How the other release would start."""
         self.written: tuple[Release, str] | None = None
         """Which release seems to have written the store, and why."""
@@ -75,7 +75,7 @@ class RecoveryJob(QObject):
         """True if the plan is cheap enough to be made as soon as somebody looks."""
         log = self._session.snapshot.log
         untried = self.plan is None and not self.running and not self.error
-        return self.possible and untried and log.sequence.total_size <= UNASKED
+        return self.possible and untried and log.sequence.total_size <= MAX_AUTOMATIC_PLAN_BYTES
 
     def ask(self, like: Release | None = None) -> None:
         """Work the plan out anew, as release ``like`` would start: at first the one that seems to have written it."""
@@ -89,7 +89,7 @@ class RecoveryJob(QObject):
     async def _run(self) -> None:
         session = self._session
         try:
-            planned: Planned = await session.jobs.in_worker(
+            planned: PlanResult = await session.jobs.in_worker(
                 tr("Recovery plan"), "viewer.runtime.store_work:plan", session.path, session.config, self.like
             )
         except Cancelled:

@@ -26,13 +26,13 @@ from viewer.runtime.jobs import Jobs
 from viewer.runtime.places import Place, Search
 from viewer.runtime.position_source import TailWatch
 from viewer.runtime.survey import Survey
-from viewer.runtime.unread import UnreadLedger, still_unread
+from viewer.runtime.unread import UnreadFiles, still_unread
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Unread
-    from viewer.runtime.place_search import Resolved
+    from viewer.runtime.place_search import ResolvedPlace
 
 POLL_MS = 1000
 FOUND_BELOW = "The store was found below"
@@ -40,7 +40,7 @@ SEVERITIES = ("error", "warn", "note", "chat")
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshResult:
     """A look at the directory: whether something changed, and whether files of the log are others by the same names;
     the log's end and number of files (None where that cannot be told), what still cannot be read, seconds it took.
     """
@@ -80,7 +80,7 @@ class StoreSession(QObject):
         self.snapshot = snapshot
         self.config = config
         self.jobs = jobs
-        self.unread = UnreadLedger(snapshot.path, self)
+        self.unread = UnreadFiles(snapshot.path, self)
         """What could not be read of the store, by whatever look or job."""
         self.survey: Survey | None = None
         self.colours = TopicColours()
@@ -199,7 +199,7 @@ class StoreSession(QObject):
             self.selection = offset
             self.selectionChanged.emit(offset)
 
-    async def resolve(self, meant: Search | Place) -> Resolved:
+    async def resolve(self, meant: Search | Place) -> ResolvedPlace:
         """The place that a time, id or key means, or a place that the store has; raises NothingFound."""
         from viewer.runtime.place_search import checked, resolve
 
@@ -283,10 +283,10 @@ class StoreSession(QObject):
         self._looking = True
         noted = self.unread.list
 
-        def work() -> Refreshed:
+        def work() -> RefreshResult:
             return _refreshed(self.snapshot, noted, anew=anyway)
 
-        def done(refreshed: Refreshed) -> None:
+        def done(refreshed: RefreshResult) -> None:
             self._looking = False
             if self._closed:
                 return
@@ -353,7 +353,7 @@ def straight_path(path: Path) -> Path:
     )
 
 
-def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -> Refreshed:
+def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -> RefreshResult:
     begun = time.monotonic()
     old_identities = {file.start_offset: file.identity for file in store.log.files}
     changed = store.refresh()
@@ -367,4 +367,4 @@ def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -
         log_end = store.log.max_offset, len(new_identities)
     except CannotRead:
         log_end = None
-    return Refreshed(changed, replaced, log_end, still_unread(noted, anew=anew), time.monotonic() - begun)
+    return RefreshResult(changed, replaced, log_end, still_unread(noted, anew=anew), time.monotonic() - begun)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """Findings of a check, most serious first; not ``complete`` if it was stopped."""
 
     findings: tuple[Any, ...]
@@ -32,7 +32,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherStart:
+class OtherReleaseStart:
     """Says if a broker of the other release would start, and what keeps it from that."""
 
     like: Release
@@ -41,18 +41,18 @@ class OtherStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlanResult:
     """The plan of one release and the ``seconds`` it took; how the other release would start (None: unknown);
     the release that seems to have written the store, and the evidence.
     """
 
     plan: RecoveryPlan
     seconds: float
-    other_start: OtherStart | None = None
+    other_start: OtherReleaseStart | None = None
     written: tuple[Release, str] | None = None
 
 
-def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release | None) -> Planned:
+def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release | None) -> PlanResult:
     """Plan the start of a broker of release ``like`` on the store at ``path``; without ``like``, of the release that
     seems to have written it.
     """
@@ -71,13 +71,13 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
         store.refuse_unread(NO_PLAN)
         try:
             other_plan = plan_of(store, compared_with(like), losses=False)
-            other_start = OtherStart(other_plan.like, other_plan.will_start, other_plan.blockers)
+            other_start = OtherReleaseStart(other_plan.like, other_plan.will_start, other_plan.blockers)
         except StoreError:
             other_start = None
-        return Planned(plan, seconds, other_start, guess(store))
+        return PlanResult(plan, seconds, other_start, guess(store))
 
 
-def check(control: Control, path: Path, config: MessageStoreConfig | None) -> Checked:
+def check(control: Control, path: Path, config: MessageStoreConfig | None) -> CheckResult:
     """Check the store at ``path`` with every rule; returns what was found so far if stopped."""
     from engine.inspection import open_store
     from engine.inspection.findings import check as findings_of
@@ -91,7 +91,7 @@ def check(control: Control, path: Path, config: MessageStoreConfig | None) -> Ch
                 findings.append(item)
             else:
                 complete, incident = item.complete, item.incident
-    return Checked(tuple(findings), complete, incident)
+    return CheckResult(tuple(findings), complete, incident)
 
 
 class _Cancel:

@@ -19,11 +19,11 @@ from viewer.look.engine_words import engine_words
 if TYPE_CHECKING:
     from engine.mapped.reading import Unread
 
-MOST_TRIED = 64
+MAX_TRIED = 64
 """Number of unread files that are tried again each time; further ones are tried when these can be read."""
 
 
-class UnreadLedger(QObject):
+class UnreadFiles(QObject):
     """``changed()`` when :attr:`list` has become another."""
 
     changed = Signal()
@@ -112,7 +112,7 @@ def still_unread(noted: Iterable[Unread], *, anew: bool) -> tuple[Unread, ...]:
     are good.
     """
     noted = tuple(noted)
-    return (*(item for item in noted[:MOST_TRIED] if _fails(item, anew)), *noted[MOST_TRIED:])
+    return (*(item for item in noted[:MAX_TRIED] if _fails(item, anew)), *noted[MAX_TRIED:])
 
 
 def _fails(item: Unread, anew: bool) -> bool:

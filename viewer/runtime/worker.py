@@ -33,7 +33,7 @@ PREPARING = "preparing, once on this machine"
 """What every request is told while machine code is compiled; :mod:`viewer.runtime.jobs` says it in the language in
 force.
 """
-RESTS_AFTER = 3.0
+IDLE_AFTER_S = 3.0
 """Seconds after a request in which no other may come for memory to go back to the system."""
 
 
@@ -228,7 +228,7 @@ class WorkerControl:
 
 
 class _IdleWork:
-    """Work for idle times: done once no request has come for :data:`RESTS_AFTER`. Beside a running broker requests
+    """Work for idle times: done once no request has come for :data:`IDLE_AFTER_S`. Beside a running broker requests
     follow one another, and nothing is done between them.
 
     The first time the compiled text search is made ready, so that the first filter on a machine does not wait for a
@@ -242,7 +242,7 @@ class _IdleWork:
     def begin(self) -> None:
         """Start the timer: nothing is under way."""
         self.put_off()
-        self._timer = timer = threading.Timer(RESTS_AFTER, self._give_back)
+        self._timer = timer = threading.Timer(IDLE_AFTER_S, self._give_back)
         timer.daemon = True
         timer.start()
 

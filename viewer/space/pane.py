@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
     from viewer.space.work import Forecast
 
-SMALLEST_SIDE = 300
+MIN_SIDE_WIDTH = 300
 """Px at 100 % of the table and the facts beside the areas."""
 PAUSE_MS = 3000
 WORK = "viewer.space.work"
@@ -146,7 +146,7 @@ class SpacePane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setWidget(details)
         side = splitter(True, (stacked(self.table_head, self.table, self.table.strip), 450), (scroll, 430))
-        side.setMinimumWidth(px(SMALLEST_SIDE))
+        side.setMinimumWidth(px(MIN_SIDE_WIDTH))
         return side
 
     # ---- what the window calls ---------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class WouldNotStart(StoreError):
         self.plan = plan
 
 
-class Bulk(Protocol):
+class BulkDispatcher(Protocol):
     """Dispatches long stretches of a log quicker than a :class:`Dispatcher` (:mod:`engine.services.rebuild`)."""
 
     def take(
@@ -79,7 +79,7 @@ class Bulk(Protocol):
         """Offset of the newest unit in the log."""
 
 
-MakeBulk = Callable[[], AbstractContextManager[Bulk]]
+MakeBulk = Callable[[], AbstractContextManager[BulkDispatcher]]
 BULK_BYTES = 64 << 20
 """Minimum bytes of the log for which a bulk dispatch is worth its start."""
 
@@ -110,7 +110,7 @@ def _recover(
     source: RecoverySource,
     targets: StoreParts,
     like: Release,
-    bulk: Bulk | None,
+    bulk: BulkDispatcher | None,
     empty_log: bool,
     progress: OffsetProgress | None,
 ) -> RecoveryPlan:
@@ -132,7 +132,7 @@ def apply(
     plan: RecoveryPlan,
     source: RecoverySource,
     targets: StoreParts,
-    bulk: Bulk | None = None,
+    bulk: BulkDispatcher | None = None,
     *,
     empty_log: bool = False,
     progress: OffsetProgress | None = None,
@@ -165,7 +165,7 @@ class _Execution:
         self,
         targets: StoreParts,
         like: Release,
-        bulk: Bulk | None,
+        bulk: BulkDispatcher | None,
         listing: Listing,
         empty_log: bool,
         progress: OffsetProgress | None,
@@ -196,7 +196,7 @@ class _Execution:
             if queue.current_state is not None:
                 self._restore(queue.topic, queue.queue_id, queue.current_state)
 
-    def begin(self, prepared: recovery.Prepared) -> None:
+    def begin(self, prepared: recovery.WalkPreparation) -> None:
         """Like :meth:`start`, while the plan is being made."""
         self.refuse_empty(prepared.empty_log)
         self.begun = True

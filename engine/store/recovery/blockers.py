@@ -18,7 +18,7 @@ from engine.store.recovery.plan import Blocker
 from engine.store.recovery.source import TIMER_METRICS, RecoverySource
 from engine.store.recovery.walk import NO_SUCH_ARRAY
 
-MOST_BLOCKERS = 50
+MAX_BLOCKERS = 50
 FOLDER = "a folder"
 TIMER_WHEEL_SIZE = 604_800 * 2 * 32
 _NOT_MATCHED = "length not matched message store config value, please check it manually"
@@ -73,7 +73,7 @@ def _file_queue(
     source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, loaded: LoadResult
 ) -> None:
     """MappedFileQueue.load over one folder, or over all folders of a multi-path log: the first misfit ends it."""
-    if len(loaded.blockers) >= MOST_BLOCKERS:
+    if len(loaded.blockers) >= MAX_BLOCKERS:
         return
     entries = sorted((e for folder in folders for e in source.listing(folder)), key=lambda e: e.name)
     rules = of(release)

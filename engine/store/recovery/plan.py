@@ -158,7 +158,7 @@ class ExtCut:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupBeyond:
+class GroupBeyondEnd:
     """A group whose next offset will lie behind the queue's end: queue offsets are used again, so it misses
     messages.
     """
@@ -289,7 +289,7 @@ class RecoveryPlan:
     units: int
     files_deleted: tuple[str, ...]
     queues: tuple[QueuePlan, ...]
-    groups_beyond: tuple[GroupBeyond, ...]
+    groups_beyond: tuple[GroupBeyondEnd, ...]
     index_kept: tuple[IndexPlan, ...]
     index_deleted: tuple[IndexPlan, ...]
     bytes_to_read: int

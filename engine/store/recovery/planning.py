@@ -37,7 +37,7 @@ from engine.store.recovery.plan import (
     DLedgerPlan,
     EmptyLog,
     ExtCut,
-    GroupBeyond,
+    GroupBeyondEnd,
     IndexPlan,
     QueuePlan,
     RecoveryPlan,
@@ -45,7 +45,7 @@ from engine.store.recovery.plan import (
 from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery.rocksdb_queues import RocksdbTable
 from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySource, Watch
-from engine.store.recovery.walk import LARGEST_READ, NO_SUCH_ARRAY, LogWalk, WalkResult, asked_for
+from engine.store.recovery.walk import MAX_READ_BYTES, NO_SUCH_ARRAY, LogWalk, WalkResult, asked_for
 
 _HEAD_BYTES = 100
 _PIECE = 256 << 10
@@ -57,7 +57,7 @@ _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", TIMER_METRIC
 class Execution(UnitReceiver, Protocol):
     """Carries a recovery out while it is being planned: one walk through the log serves both."""
 
-    def begin(self, prepared: Prepared) -> None:
+    def begin(self, prepared: WalkPreparation) -> None:
         """Called before the log is walked; raises where the store is to be left alone."""
 
     def cut(self, queues: Iterable[RecoveredQueue]) -> None:
@@ -65,7 +65,7 @@ class Execution(UnitReceiver, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class WalkPreparation:
     """Facts from before the walk over the log: the blockers, the deleted index files, the queues, and what knows of
     messages that the log does not hold.
     """
@@ -109,7 +109,7 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     first_number = start.number
     if execution is not None:
         _must_be_readable(files, min(files[first_number].start_offset, max(known_end, 0)), source.watch)
-        execution.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
+        execution.begin(WalkPreparation(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.taker = execution
     read = sum(queue.bytes_read for queue in table)
     passes = _recover_log(source, files, start, known_end, like, rules, table, execution)
@@ -674,7 +674,7 @@ def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:
         answer = check(head, 0, file.size, rules)
         if not isinstance(answer, NeedsMoreBytes):
             return answer if isinstance(answer, Request) else None
-        if len(head) < length or answer.size > LARGEST_READ:
+        if len(head) < length or answer.size > MAX_READ_BYTES:
             return None
         length = max(answer.size, length + 1)
 
@@ -756,12 +756,14 @@ def _deleted(table: QueueTable, ext_cuts: Iterable[ExtCut]) -> list[str]:
     return files + [path for cut in ext_cuts for path in cut.files_deleted]
 
 
-def _groups_beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyond, ...]:
+def _groups_beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyondEnd, ...]:
     groups_beyond = []
     for group in source.group_offsets:
         queue = table.queues.get((group.topic, group.queue_id))
         if queue is not None and group.offset > queue.max_offset:
-            groups_beyond.append(GroupBeyond(group.group, group.topic, group.queue_id, group.offset, queue.max_offset))
+            groups_beyond.append(
+                GroupBeyondEnd(group.group, group.topic, group.queue_id, group.offset, queue.max_offset)
+            )
     return tuple(groups_beyond)
 
 

@@ -2,7 +2,7 @@
 
 Nothing is written. Appended entries are remembered as ranges, never one by one, so memory does not grow with the log.
 An appended entry points into the log that has just been walked; only the rare ones that point elsewhere (units whose
-PHYSICALOFFSET field is wrong) are kept singly, and not more than :data:`MOST_ODD` of them.
+PHYSICALOFFSET field is wrong) are kept singly, and not more than :data:`MAX_ODD_UNITS` of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.files.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.store.recovery.source import QueueKind
 
-MOST_ODD = 100_000
+MAX_ODD_UNITS = 100_000
 _CHUNK_UNITS = 4096
 _PREFIX_BYTES = 1_000_000
 _FIRST_BYTES = 4_000  # of a file: most queues of a store with very many are short
@@ -94,7 +94,7 @@ class QueueBytes:
         offset = self.end
         self.append_run(offset, 1)
         self.last_appended, self.appended_place = (physical, size, next_offset), place
-        if physical != place and len(self.odd) < MOST_ODD:
+        if physical != place and len(self.odd) < MAX_ODD_UNITS:
             self.odd[offset] = physical
 
     def append_run(self, offset: int, count: int) -> None:

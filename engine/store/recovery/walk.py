@@ -29,7 +29,7 @@ from engine.store.recovery.source import Watch
 
 BLOCK = 8 << 20
 ROWS = 1 << 15
-LARGEST_READ = 256 << 20
+MAX_READ_BYTES = 256 << 20
 _LINE = 64
 _PAIR = struct.Struct(">iI")
 NO_FILE = sentence("no file of the log holds this byte")
@@ -156,7 +156,7 @@ class LogWalk:
             if isinstance(answer, NeedsMoreBytes):
                 if block_size < min(read_size, size - position + unit_position):
                     raise CannotRead(sentence("the file is shorter than it was"), file=file.path, offset=position)
-                if answer.size > LARGEST_READ:
+                if answer.size > MAX_READ_BYTES:
                     return position, sentence("the file is shorter than it was")
                 read_size = max(BLOCK, answer.size)
                 continue

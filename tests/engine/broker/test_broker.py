@@ -13,7 +13,7 @@ from engine.broker.broker import REQUEST_MODES, Broker, timers_of
 from engine.broker.clients import BROADCASTING, CLUSTERING, ConsumerGroup, Member
 from engine.broker.config import BrokerConfig
 from engine.broker.pull_message import HeldPull
-from engine.broker.queue_locks import LIVES_MS, QueueName
+from engine.broker.queue_locks import LOCK_DURATION_MS, QueueName
 from engine.broker.topics import WRITE, plain_topic
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
@@ -75,7 +75,7 @@ def test_a_clock_that_is_set_later_applies_to_locks_too(store: MessageStore) -> 
     broker = Broker(store, now=lambda: 1_000)
     assert broker.locks.lock("readers", "one", [QUEUE]) == [QUEUE]
     assert broker.locks.lock("readers", "two", [QUEUE]) == []
-    broker.now = lambda: 1_000 + LIVES_MS + 1
+    broker.now = lambda: 1_000 + LOCK_DURATION_MS + 1
     assert broker.locks.lock("readers", "two", [QUEUE]) == [QUEUE]
 
 

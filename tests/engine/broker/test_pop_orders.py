@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.broker.pop_orders import FILE, LIVES_MS, OrderInfo, PopOrders, read_row
+from engine.broker.pop_orders import FILE, UNUSED_RECORD_AGE_MS, OrderInfo, PopOrders, read_row
 from engine.codec.json_dialect import parse
 from engine.mapped.disk import RealDisk
 from engine.store.config_tables import ConfigTable
@@ -147,6 +147,6 @@ def test_ended_rows_are_not_saved(orders: PopOrders, clock: Clock) -> None:
     assert orders.get(*WHERE) is not None
     removed = ("Gone", "billing", 0), ("Orders", "nobody", 0), ("Orders", "billing", 3)
     assert [orders.get(*item) for item in removed] == [None] * 3
-    clock.ms += LIVES_MS + 1
+    clock.ms += UNUSED_RECORD_AGE_MS + 1
     orders.save(lambda _: 1, lambda _: True, always=True)
     assert orders.get(*WHERE) is None

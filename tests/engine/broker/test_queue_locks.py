@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from brokers import asking_broker, run_scenario
 
-from engine.broker.queue_locks import LIVES_MS, QueueLocks, QueueName
+from engine.broker.queue_locks import LOCK_DURATION_MS, QueueLocks, QueueName
 
 QUEUE_0, QUEUE_1 = QueueName("b", "T", 0), QueueName("b", "T", 1)
 
@@ -33,10 +33,10 @@ def test_one_client_of_a_group_holds_a_queue_at_a_time(locks):
 
 def test_a_lock_expires_unless_it_is_renewed(locks):
     locks.lock("g", "one", [QUEUE_0])
-    locks.clock[0] += LIVES_MS
+    locks.clock[0] += LOCK_DURATION_MS
     assert locks.is_held("g")
     assert locks.lock("g", "one", [QUEUE_0]) == [QUEUE_0]  # renewed
-    locks.clock[0] += LIVES_MS + 1
+    locks.clock[0] += LOCK_DURATION_MS + 1
     assert not locks.is_held("g")
     assert locks.lock("g", "two", [QUEUE_0]) == [QUEUE_0]
     assert not locks.is_held("nobody")

@@ -165,7 +165,7 @@ def test_one_way_messages_are_put_while_the_broker_stops(tmp_path: Path, monkeyp
     """Messages that arrived during a slow flush were lost when the broker stopped before the flush ended. A client that
     waits for an answer notices this; a client that sends one-way does not.
     """
-    monkeypatch.setattr(server_module, "_LAST_ANSWERS", 0.01)
+    monkeypatch.setattr(server_module, "_LAST_ANSWERS_S", 0.01)
     flush_may_end = threading.Event()
 
     async def scenario() -> None:

@@ -13,7 +13,7 @@ from engine.broker.send_message import put_pending
 from engine.broker.stats import (
     GET_NUMS,
     HALF_COUNTS,
-    MOST_ASKED,
+    MAX_OPEN_REQUESTS,
     NORMAL,
     PUT_NUMS,
     PUT_SIZE,
@@ -22,8 +22,8 @@ from engine.broker.stats import (
     Rates,
     RpcKind,
     RpcLatency,
-    Spread,
     Totals,
+    ValueHistogram,
     kind_of,
 )
 from engine.codec import pop as codec
@@ -54,7 +54,7 @@ def test_flows_add_up() -> None:
 
 
 def test_values_fall_into_buckets_and_add_up() -> None:
-    spread = Spread((10, 100))
+    spread = ValueHistogram((10, 100))
     for value in (0, 10, 11, 100, 101, 7):
         spread.add(value)
     assert (spread.counts, spread.total) == ([3, 2, 1], 229)
@@ -101,9 +101,9 @@ def test_requests_are_counted_by_how_long_they_took() -> None:
 
 def test_unanswered_requests_do_not_accumulate() -> None:
     rpc = RpcLatency()
-    for opaque in range(MOST_ASKED + 5):
+    for opaque in range(MAX_OPEN_REQUESTS + 5):
         rpc.take(rpc_event(CAME, 310, opaque))
-    assert len(rpc._asked[1]) == MOST_ASKED
+    assert len(rpc._asked[1]) == MAX_OPEN_REQUESTS
 
 
 BROKER_WROTE = (

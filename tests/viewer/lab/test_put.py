@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.lab.samples import PutAnswer
 from viewer.lab.put import PutPanel
-from viewer.runtime.lab_session import PutDone
+from viewer.runtime.lab_session import ManualPut
 from viewer.runtime.put_form import FormFault, PutForm
 
 TIME_MS = 1_700_000_000_000
@@ -24,7 +24,7 @@ def test_the_form_keeps_its_message_and_can_put_it_again(qapp: QApplication) -> 
     panel.set_enabled(True)
     QTest.keyClick(panel.topic, Qt.Key.Key_Return)
     assert forms[-1].topic == "Orders"
-    done = PutDone(PutForm("Orders", "2", keys="k"), TIME_MS, PutAnswer("PUT_OK", 2048, 219, 41))
+    done = ManualPut(PutForm("Orders", "2", keys="k"), TIME_MS, PutAnswer("PUT_OK", 2048, 219, 41))
     panel.show_done([done])
     panel.set_enabled(True)
     assert panel.answer.text() == "2,048 · Orders/2/41"
@@ -34,7 +34,7 @@ def test_the_form_keeps_its_message_and_can_put_it_again(qapp: QApplication) -> 
     assert forms[-1] == done.form
     panel.set_form(done.form)
     assert panel.form() == done.form
-    refused = PutDone(PutForm(), TIME_MS, PutAnswer("OS_PAGE_CACHE_BUSY"))
+    refused = ManualPut(PutForm(), TIME_MS, PutAnswer("OS_PAGE_CACHE_BUSY"))
     panel.show_done([done, refused])
     assert refused.offset is None
     assert panel.answer.accessibleDescription() == "OS_PAGE_CACHE_BUSY"

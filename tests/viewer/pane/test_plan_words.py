@@ -26,7 +26,7 @@ from viewer.pane.plan_words import (
     start_rows,
     without_own_lock,
 )
-from viewer.runtime.store_work import OtherStart
+from viewer.runtime.store_work import OtherReleaseStart
 
 
 @pytest.mark.parametrize("language", ["en", "zh_CN"])
@@ -57,7 +57,7 @@ GAP = Blocker("CL07", "a file of the log is missing", "", "/s/commitlog")
 def test_each_release_shows_whether_it_would_start(tmp_path: Path) -> None:
     with open_store(healthy().write(tmp_path / "store")) as store:
         recovery_plan = plan(store, "5.3")
-    other_start = OtherStart("4.9", False, (GAP,))
+    other_start = OtherReleaseStart("4.9", False, (GAP,))
     rows = start_rows(recovery_plan, other_start, ("5.3", "it has timerwheel"))
     assert [(row.mark, row.what, row.value) for row in rows] == [
         ("ok", "RocketMQ 5.3.3", "would start"),
@@ -65,7 +65,7 @@ def test_each_release_shows_whether_it_would_start(tmp_path: Path) -> None:
     ]
     assert "timerwheel" in rows[0].why
     assert rows[1].why == GAP.message
-    fitting_rows = start_rows(recovery_plan, OtherStart("4.9", True, ()), ("5.3", "it has timerwheel"))
+    fitting_rows = start_rows(recovery_plan, OtherReleaseStart("4.9", True, ()), ("5.3", "it has timerwheel"))
     assert fitting_rows[1].why == "nothing in the store keeps it from starting"
 
 

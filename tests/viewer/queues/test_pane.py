@@ -9,7 +9,7 @@ import pytest
 from panes import on_store, wait_until_idle, write_in_place
 
 from viewer.queues.pane import QueuesPane, _no_queues
-from viewer.queues.rows import EndRow, EntryRow
+from viewer.queues.rows import EntryRow, QueueEdgeRow
 from viewer.runtime import places
 
 
@@ -68,7 +68,7 @@ def test_several_queues_follow_each_other_and_the_picture_follows_the_row(qapp, 
         assert [column.key for column in pane.table.kind.columns][1:3] == ["topic", "queueId"]
         pane.table.go_to_row(counts[0])
         await wait_until_idle(session.jobs)
-        assert isinstance(pane.table.current_row(), EndRow)
+        assert isinstance(pane.table.current_row(), QueueEdgeRow)
         pane.table.go_to_row(counts[0] + 5)
         await wait_until_idle(session.jobs)
         assert pane.model.current == ("OrderEvents", 1)
@@ -252,7 +252,7 @@ def test_queues_in_a_rocksdb_are_shown_as_those_in_files(qapp, golden) -> None:
         assert (len(raw), file) == (28, "")
         assert int.from_bytes(raw[:8], "big") == row.physical_offset
         end = source.row(source.end - 1)
-        assert isinstance(end, EndRow)
+        assert isinstance(end, QueueEdgeRow)
         assert (end.room, end.queue_offset) == (None, session.snapshot.find_queue("TopicA", 2).max_offset)
 
     on_store(qapp, QueuesPane, golden("rocks-5.5.1"), drive)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from viewer.queues.facts import Loaded, QueueFacts
+from viewer.queues.facts import LoadedQueues, QueueFacts
 from viewer.queues.queues_model import (
     MAX_QUEUES,
     QueuesModel,
@@ -42,7 +42,7 @@ def facts(topic="Orders", queue_id=0, *, raw_end=10, kind="simple", groups=(), m
 
 
 def loaded(*queues):
-    return Loaded({(queue.topic, queue.queue_id): queue for queue in queues}, Source())
+    return LoadedQueues({(queue.topic, queue.queue_id): queue for queue in queues}, Source())
 
 
 def entry(offset):

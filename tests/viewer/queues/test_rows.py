@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.inspection import open_store
-from viewer.queues.rows import EndRow, EntryRow, QueueSource
+from viewer.queues.rows import EntryRow, QueueEdgeRow, QueueSource
 
 
 def queues_of(store):
@@ -17,7 +17,7 @@ def test_pages_join_to_all_rows_of_all_queues(golden, name) -> None:
         source = QueueSource(store.log, queues_of(store))
         complete = source.read(0, 0, source.end)
         assert [row.number for row in complete.rows] == list(range(source.total))
-        assert sum(isinstance(row, EndRow) for row in complete.rows) == len(queues_of(store))
+        assert sum(isinstance(row, QueueEdgeRow) for row in complete.rows) == len(queues_of(store))
         position, pieces = 0, []
         while position < source.end:
             page = source.read(position, 0, 97)

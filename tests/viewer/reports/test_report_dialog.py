@@ -18,7 +18,7 @@ from engine.rules.masking import Masking
 from viewer.reports import report_dialog as module
 from viewer.reports.report_dialog import FURTHER_MASKS, ReportBox, ask_report, grab_window, save_report
 from viewer.runtime.jobs import Cancelled, Control
-from viewer.runtime.unread import UnreadLedger
+from viewer.runtime.unread import UnreadFiles
 
 
 class Window(QWidget):
@@ -38,7 +38,7 @@ class Window(QWidget):
             harmed=False,
             snapshot=None,
             incident=None,
-            unread=UnreadLedger(store, self),
+            unread=UnreadFiles(store, self),
             closed=False,
             jobs=self,
         )

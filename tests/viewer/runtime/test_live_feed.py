@@ -6,11 +6,11 @@ from pathlib import Path
 
 from sample_position_looks import look
 
-from viewer.runtime.live_feed import Feed
+from viewer.runtime.live_feed import HistoryFeed
 
 
 def test_all_windows_of_a_store_show_one_series_from_its_start(tmp_path: Path) -> None:
-    first_feed, second_feed = Feed(tmp_path), Feed(tmp_path)
+    first_feed, second_feed = HistoryFeed(tmp_path), HistoryFeed(tmp_path)
     first_feed.add(look(0))
     assert second_feed.history is first_feed.history
     second_feed.add(look(0))
@@ -18,4 +18,4 @@ def test_all_windows_of_a_store_show_one_series_from_its_start(tmp_path: Path) -
     first_feed.close()
     second_feed.add(look(1))
     assert len(second_feed.history) == 2
-    assert Feed(tmp_path / "other").history is not second_feed.history
+    assert HistoryFeed(tmp_path / "other").history is not second_feed.history

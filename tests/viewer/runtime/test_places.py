@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from viewer.runtime import places
 from viewer.runtime.places import (
-    LONGEST,
+    MAX_HISTORY,
     History,
     Place,
     Search,
@@ -156,9 +156,9 @@ def test_moving_the_selection_changes_the_step() -> None:
 
 def test_history_is_bounded() -> None:
     history = History()
-    for offset in range(3 * LONGEST):
+    for offset in range(3 * MAX_HISTORY):
         history.visit(places.log(offset))
     steps = 0
     while history.back() is not None:
         steps += 1
-    assert steps == LONGEST - 1
+    assert steps == MAX_HISTORY - 1

@@ -8,12 +8,12 @@ import pytest
 
 from engine.mapped.reading import Unread
 from viewer.look import assets
-from viewer.runtime.unread import UnreadLedger, still_unread
+from viewer.runtime.unread import UnreadFiles, still_unread
 
 
 @pytest.fixture
-def ledger(themed_app: object) -> UnreadLedger:
-    return UnreadLedger(Path("/a/store"))
+def ledger(themed_app: object) -> UnreadFiles:
+    return UnreadFiles(Path("/a/store"))
 
 
 A = Unread("/a/store/commitlog/0", "Permission denied", "open")
@@ -21,7 +21,7 @@ B = Unread("/a/store/consumequeue", "Input/output error", "list")
 C = Unread("/elsewhere/x", "Stale file handle", "read")
 
 
-def test_the_text_names_the_first_and_counts_the_others(ledger: UnreadLedger) -> None:
+def test_the_text_names_the_first_and_counts_the_others(ledger: UnreadFiles) -> None:
     reports: list[int] = []
     ledger.changed.connect(lambda: reports.append(1))
     assert (bool(ledger), ledger.words, ledger.count, ledger.beside("done")) == (False, "", "", "done")
@@ -40,7 +40,7 @@ def test_the_text_names_the_first_and_counts_the_others(ledger: UnreadLedger) ->
     assert (ledger.list, len(reports)) == ((B,), 3)
 
 
-def test_the_text_is_in_chinese(ledger: UnreadLedger) -> None:
+def test_the_text_is_in_chinese(ledger: UnreadFiles) -> None:
     assets.set_language("zh_CN")
     ledger.note((A, B))
     assert ledger.words == "commitlog/0：无法读取：权限不足 · 另有 1 个"

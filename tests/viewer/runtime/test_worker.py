@@ -147,7 +147,7 @@ def test_death_answers_every_waiting_request(run: Run, jobs: Jobs) -> None:
 def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request did this separately, three seconds later: beside a broker that was several times a second."""
     semaphore = threading.Semaphore(0)
-    monkeypatch.setattr(worker, "RESTS_AFTER", 1.0)
+    monkeypatch.setattr(worker, "IDLE_AFTER_S", 1.0)
     monkeypatch.setattr(worker.memory, "give_back", semaphore.release)
     monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
     idle_work = worker._IdleWork()

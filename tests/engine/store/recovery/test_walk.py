@@ -143,7 +143,7 @@ def test_block_ends_do_not_change_the_result(small_store, tmp_path, monkeypatch,
 def test_a_unit_larger_than_any_read_is_not_read(small_store, tmp_path, monkeypatch):
     root = small_store.write(tmp_path / "s")
     monkeypatch.setattr(walk, "BLOCK", 64)
-    monkeypatch.setattr(walk, "LARGEST_READ", 64)
+    monkeypatch.setattr(walk, "MAX_READ_BYTES", 64)
     results, offsets = walked(root)
     assert (results.end_offset, results.reason, offsets) == (0, "the file is shorter than it was", [])
 
