@@ -16,6 +16,12 @@ def lite_queue_name(topic: str, lite_topic: str) -> str:
     return f"{LITE_PREFIX}{topic}${lite_topic}"
 
 
+def listing_key(topic: str) -> tuple[str, str]:
+    """Return the sort key of a topic in lists: the light queues of lite topics follow their topic."""
+    parts = split_lite_queue(topic)
+    return (topic, "") if parts is None else parts
+
+
 def split_lite_queue(name: str) -> tuple[str, str] | None:
     """Return topic and lite topic of a light queue; None for any other name, also one with a third ``$``."""
     if not name.startswith(LITE_PREFIX):

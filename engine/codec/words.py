@@ -28,6 +28,7 @@ from engine.codec.message import (
     STORE_HOST_V6,
     Unit,
 )
+from engine.codec.priority import is_priority_message, priority_of
 from engine.sentences import sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
@@ -93,6 +94,8 @@ TEXTS = {
     "offsetMoved": "group {group} asked for offset {asked} of {topic} queue {queue} and was sent to {given}",
     "light": "dispatched to light queues as well: {queues}",
     "lightBroken": "names {names} light queues but {offsets} offsets: they get no entry",
+    "lite": "message of lite topic {lite} of {topic}",
+    "priority": "priority {priority}: since RocketMQ 5.4 it chooses the queue, and the highest one is popped first",
     "innerBatch": "inner batch of {count} messages: queue offsets {first} to {last}",
     "innerBatchUnclear": "inner batch without valid INNER_NUM and INNER_BASE",
     "needUnwrap": "consumers have to unwrap it",
@@ -330,6 +333,10 @@ def _broker_event(unit: Unit) -> Iterator[UnitNote]:
 
 def _queues(unit: Unit) -> Iterator[UnitNote]:
     properties = unit.properties
+    if lite_topic := properties.get(props.LITE_TOPIC):
+        yield UnitNote("lite", {"lite": lite_topic, "topic": properties.get(props.REAL_TOPIC, unit.topic)})
+    if (priority := priority_of(properties)) >= 0 and is_priority_message(properties):
+        yield UnitNote("priority", {"priority": priority})
     dispatch = properties.get(props.INNER_MULTI_DISPATCH)
     if dispatch:
         names, offsets = split(dispatch, ","), split(properties.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,14 @@ from engine.codec import index as index_codec
 from engine.codec import unit_flavours
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.encode import MAX_V1_TOPIC_BYTES
+from engine.codec.lite_topics import split_lite_queue
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import undecoded
 from engine.inspection.dledger import DLedgerInfo, dledger_info
 from engine.inspection.epochs import EpochTable, read_epochs
+from engine.inspection.tables import topics as declared_topics
 from engine.inspection.timer_wheel import WheelInfo, wheel_infos
 from engine.releases import name_next_start
 from engine.rules.undecoded import SUBJECT_WORDS
@@ -113,6 +116,18 @@ class StoreInfo:
     epochs: EpochTable | None = None
     timer_wheels: list[WheelInfo] = field(default_factory=list)
     tiered: TieredInfo | None = None
+    lite_topics: list[LiteInfo] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class LiteInfo:
+    """How many lite topics a topic has. ``expiration_minutes``: a broker of 5.5 deletes a lite topic so long after its
+    last message; None: never, or it is not known.
+    """
+
+    topic: str
+    count: int
+    expiration_minutes: int | None
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -150,6 +165,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + undecoded.notes(store),
         sizes=store.geometry.sources,
         compacted=list(_compacted(store)),
+        lite_topics=list(_lite_topics(store, topics)),
     )
     unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}
     parts = tuple(part for part in store.undecoded if not undecoded.is_read_log(store, part))
@@ -232,6 +248,19 @@ def _checkpoint(store: StoreSnapshot, notes: list[str]) -> Checkpoint | None:
     except StoreError as error:
         notes.append(str(error))
         return None
+
+
+def _lite_topics(store: StoreSnapshot, topics: Iterable[str]) -> Iterator[LiteInfo]:
+    counts = Counter(parts[0] for name in topics if (parts := split_lite_queue(name)) is not None)
+    if not counts:
+        return
+    try:
+        declared = declared_topics(store) or {}
+    except CannotRead:
+        declared = {}
+    for topic, count in counts.items():
+        minutes = declared[topic].attributes.get("lite.topic.expiration", "") if topic in declared else ""
+        yield LiteInfo(topic, count, int(minutes) if minutes.isdecimal() and int(minutes) > 0 else None)
 
 
 def _sizes(store: StoreSnapshot) -> tuple[dict[str, int], int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.lite_topics import split_lite_queue
 from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, OF_RECORDS
 from engine.codec.unit_scan import Blank, Damage, Stop
@@ -315,6 +316,12 @@ def _tiered(info: TieredInfo) -> dict[str, Any]:
     return {"folder": info.folder, "bytes": info.size, "queues": queues}
 
 
+def _lite_topic(name: str) -> dict[str, str]:
+    """Return the names of a lite topic and of its topic, for one of its light queues."""
+    parts = split_lite_queue(name)
+    return {} if parts is None else {"parentTopic": parts[0], "liteTopic": parts[1]}
+
+
 def store(info: StoreInfo) -> Json:
     """The account of a whole store."""
     unknown_queues = bool({"log", "queues"} & info.unknown.keys())
@@ -338,6 +345,7 @@ def store(info: StoreInfo) -> Json:
                 "queues": [
                     {"queueId": q.queue_id, "minOffset": q.min_offset, "maxOffset": q.max_offset} for q in queues
                 ],
+                **_lite_topic(topic),
             }
             for topic, queues in info.topics.items()
         ],
@@ -360,6 +368,10 @@ def store(info: StoreInfo) -> Json:
         ],
         "epochs": info.epochs.record() if info.epochs is not None else None,
         "tiered": _tiered(info.tiered) if info.tiered is not None else None,
+        "liteTopics": [
+            {"topic": lite.topic, "liteTopics": lite.count, "expirationMinutes": lite.expiration_minutes}
+            for lite in info.lite_topics
+        ],
         "timerWheels": [
             {"file": wheel.name, "position": wheel.position, "messages": wheel.messages, "isTaken": wheel.is_taken}
             for wheel in info.timer_wheels

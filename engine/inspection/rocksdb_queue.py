@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.codec import consume_queue as cq
 from engine.codec import rocksdb_queue_rows as codec
+from engine.codec.lite_topics import listing_key
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
@@ -417,7 +418,9 @@ class RocksQueues:
         if topics is None:
             topics = {}
             unflushed = self._find_unflushed(database)
-            for topic, queue_id in sorted({*list_queues(database), *unflushed}):
+            for topic, queue_id in sorted(
+                {*list_queues(database), *unflushed}, key=lambda queue: (*listing_key(queue[0]), queue[1])
+            ):
                 entries = unflushed.get((topic, queue_id))
                 reader = RocksQueueReader(topic, queue_id, database, self._log, entries)
                 topics.setdefault(topic, {})[queue_id] = reader

@@ -20,6 +20,7 @@ from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.dledger import HEAD_BYTES, begins_with_unit, wraps_message
+from engine.codec.lite_topics import listing_key
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
@@ -534,8 +535,8 @@ class StoreSnapshot:
     def topics(self) -> dict[str, dict[int, QueueReader]]:
         """Topic → queue id → queue, for every queue with a folder; topics by name, queues by number.
 
-        Empty if the active queues are not decoded, or if the log that sets their ends is not decoded; the reading has a
-        record then.
+        Light queues of lite topics follow their topic. Empty if the active queues are not decoded, or if the log that
+        sets their ends is not decoded; the reading has a record then.
         """
         undecoded = any(self.note_undecoded(subject) is not None for subject in _FOR_QUEUES)
         return {} if undecoded else self._file_queues()
@@ -632,7 +633,7 @@ class StoreSnapshot:
                     of_both_kinds |= {topic_folder.name} if queue_id in queues else set()
                     queues[queue_id] = reader
         self.topics_of_both_kinds = frozenset(of_both_kinds)
-        return {topic: dict(sorted(topics[topic].items())) for topic in sorted(topics)}
+        return {topic: dict(sorted(topics[topic].items())) for topic in sorted(topics, key=listing_key)}
 
     def _subfolders(self, folder: Path, *, listed: bool = False) -> list[Path]:
         try:

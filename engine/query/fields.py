@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
 
-from engine.codec import message
+from engine.codec import message, properties
 from engine.codec.compression import unpack
 from engine.codec.java import utf8
 from engine.codec.message import Unit
+from engine.codec.priority import is_priority_message, priority_of
 from engine.codec.unit_fields import OF_RECORDS, Field
 from engine.sentences import msgid
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
@@ -138,6 +139,18 @@ def property_getters(name: str) -> tuple[Getter, Getter]:
     return (lambda unit: unit.properties.get(name)), record
 
 
+def _record_properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = record.get(PROPERTIES)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _priority(message_properties: Mapping[str, Any]) -> int | None:
+    """Return the priority by which a broker chooses the queue; None if there is none that counts."""
+    texts = {str(name): value for name, value in message_properties.items() if isinstance(value, str)}
+    value = priority_of(texts)
+    return value if value >= 0 and is_priority_message(texts) else None
+
+
 def _of_unit(field: Field, kind: Kind) -> FieldSpec:
     """Return the spec of a field of units and records; exceptions are in :data:`_SPECIAL_GETTERS`."""
     plain: Getter = attrgetter(field.attribute) if field.attribute else lambda _: None
@@ -171,6 +184,19 @@ _ALL = (
         lambda unit: transaction_word(unit.sys_flag, unit.topic),
         lambda record: transaction_word(_flags(record), _topic(record)),
         words=("half", "commit", "rollback", "op"),
+    ),
+    FieldSpec(
+        "priority",
+        "number",
+        msgid("priority that counts since RocketMQ 5.4"),
+        lambda unit: _priority(unit.properties),
+        lambda record: _priority(_record_properties(record)),
+    ),
+    FieldSpec(
+        "liteTopic",
+        "text",
+        msgid("lite topic, since RocketMQ 5.5"),
+        *property_getters(properties.LITE_TOPIC),
     ),
     _flag("compressed", msgid("the body is compressed"), lambda flags, _: bool(flags & message.COMPRESSED)),
     _flag("batch", msgid("the unit holds an inner batch"), lambda flags, _: bool(flags & message.INNER_BATCH)),

@@ -20,6 +20,8 @@ _QUEUES = (
     Column("Min offsets", "min"),
     Column("Max offsets", "max"),
 )
+_LEAST_LITE_MINUTES = 15
+"""Default of ``minLiteTTl``: a broker deletes no lite topic earlier, whatever its expiration is."""
 _COMPACTED = (
     Column("Compacted queue", "queue"),
     Column("Messages", "messages", "number"),
@@ -91,6 +93,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             *([("DLedger", _dledger(info.dledger))] if info.dledger is not None else []),
             *(("Timer wheel", _wheel(wheel)) for wheel in info.timer_wheels),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
+            *([("Lite topics", _lite(info))] if info.lite_topics else []),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
             *((f"Size: {name}", source) for name, source in info.sizes.items()),
         )
@@ -159,6 +162,20 @@ def _print_tiered(tiered: TieredInfo, out: Output) -> None:
             },
             _TIERED,
         )
+
+
+def _lite(info: StoreInfo) -> str:
+    """Describe the lite topics: how many each topic has, and when a broker deletes them."""
+    return "; ".join(
+        f"{number_of(lite.count, 'lite topic', 'lite topics')} of {escape_controls(lite.topic)}"
+        + (
+            f", deleted {number_of(max(lite.expiration_minutes, _LEAST_LITE_MINUTES), 'minute', 'minutes')} after the "
+            "last message"
+            if lite.expiration_minutes is not None
+            else ""
+        )
+        for lite in info.lite_topics
+    )
 
 
 def _wheel(wheel: WheelInfo) -> str:

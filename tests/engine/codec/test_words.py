@@ -74,6 +74,14 @@ CASES = [
         unit(text="INNER_NUM=4;", sys_flag=0x80), "plain", [UnitNote("innerBatchUnclear")], id="batch without base"
     ),
     pytest.param(unit(sys_flag=0x40), "plain", [UnitNote("needUnwrap")], id="to be unwrapped"),
+    pytest.param(unit(text="_SYS_MSG_PRIORITY_=3;"), "plain", [UnitNote("priority", {"priority": 3})], id="priority"),
+    pytest.param(unit(text="_SYS_MSG_PRIORITY_=3;__SHARDINGKEY=a;"), "plain", [], id="priority that does not count"),
+    pytest.param(
+        unit(text="__LITE_TOPIC=a;"),
+        "plain",
+        [UnitNote("lite", {"lite": "a", "topic": "OrderEvents"})],
+        id="lite topic",
+    ),
     pytest.param(
         unit(text="INNER_MULTI_DISPATCH=%LMQ%user-1,%LMQ%room-2;INNER_MULTI_QUEUE_OFFSET=0,7;"),
         "light",

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 from handmade_stores import LOG_SIZE, HandmadeStore
 
+from engine.codec.encode import Message
+from engine.codec.lite_topics import lite_queue_name
+from engine.config import MessageStoreConfig
 from engine.inspection import open_store
-from engine.inspection.info import messages_in, store_info
+from engine.inspection.info import LiteInfo, messages_in, store_info
+from engine.message_store import MessageStore
 
 
 @pytest.fixture
@@ -36,6 +40,22 @@ def test_a_broken_header_and_checkpoint_are_notes(root):
         info = store_info(store)
     assert (len(info.index), info.checkpoint) == (1, None)
     assert sum("expected a header" in note for note in info.notes) == 1
+
+
+def test_lite_topics_are_counted_and_listed_behind_their_topic(tmp_path):
+    config = MessageStoreConfig(enable_lmq=True, enable_multi_dispatch=True)
+    attributes = {"message.type": "LITE", "lite.topic.expiration": "60"}
+    with MessageStore(tmp_path, config, release="5.5") as store:
+        store.tables.create_topic("Parent", 1, attributes=attributes)
+        for topic, name in (("Parent", "b"), ("Parent", "a"), ("Zebra", "a")):
+            light = lite_queue_name(topic, name)
+            store.put_message(Message(topic, b"x", 0, {"__LITE_TOPIC": name, "INNER_MULTI_DISPATCH": light}))
+        store.wait_dispatched()
+    with open_store(tmp_path) as snapshot:
+        info = store_info(snapshot)
+    lite_queues = ["%LMQ%$Parent$a", "%LMQ%$Parent$b"]
+    assert list(info.topics) == ["Parent", *lite_queues, "Zebra", "%LMQ%$Zebra$a"]
+    assert info.lite_topics == [LiteInfo("Parent", 2, 60), LiteInfo("Zebra", 1, None)]
 
 
 @pytest.mark.golden

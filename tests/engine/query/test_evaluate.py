@@ -148,6 +148,10 @@ def test_a_comparison_with_an_absent_value_is_false_and_its_negation_true(text):
         ({"sys_flag": 0x80}, ["batch"]),
         ({"offset": 8192}, ["physicalOffset != physicalOffsetField", "physicalOffset = 8192"]),
         ({"crc": "bad"}, ['crc = "bad"']),
+        ({"properties": {"_SYS_MSG_PRIORITY_": "3"}}, ["priority = 3", "priority > 2", "priority is not null"]),
+        ({"properties": {"_SYS_MSG_PRIORITY_": "x"}}, ["priority is null"]),
+        ({"properties": {"_SYS_MSG_PRIORITY_": "3", "DELAY": "1"}}, ["priority is null"]),
+        ({"properties": {"__LITE_TOPIC": "a"}}, ['liteTopic = "a"', 'liteTopic in ("a", "b")']),
     ],
 )
 def test_the_kind_of_a_unit_is_a_single_word_condition(changes, texts):
