@@ -38,6 +38,7 @@ from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
 from engine.inspection.check import static_topics as check_static_topics
 from engine.inspection.check import tables as check_tables
+from engine.inspection.check import tiered as check_tiered
 from engine.inspection.check import timer as check_timer
 from engine.inspection.check import transactions as check_transactions
 from engine.inspection.check import unfitting_queues as check_unfitting
@@ -242,6 +243,7 @@ def _all_findings(
             index_findings.findings(store, log, index, queue_consequences.odd_units, starts.indexed_from)
         )
     store_findings += _until_unreadable(check_compaction.findings(store))
+    store_findings += _until_unreadable(check_tiered.findings(store))
     store_findings += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest, starts))
     in_dledger = starts.dledger and not log.units  # its messages are inside DLedger entries, in commitlog/ too
     if in_dledger:

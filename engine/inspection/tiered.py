@@ -167,13 +167,27 @@ class TieredStore:
             if unit is not None and unit.topic == topic and key in {unit.unique_key, *unit.keys}:
                 yield unit
 
+    def file_length(self, path: str, kind: codec.SegmentKind, segment: codec.Segment) -> int | None:
+        """The length of a segment's file in bytes; None if it is missing. Raises :class:`CannotRead`."""
+        info = self._cache.reading.look(self._file(path, kind, segment))
+        return info.st_size if info is not None else None
+
+    def segments(self) -> Iterator[tuple[str, codec.SegmentKind, codec.Segment]]:
+        """Every segment with its path and kind."""
+        for kind, paths in self._table.segments.items():
+            for path, segments in paths.items():
+                for segment in segments:
+                    yield path, kind, segment
+
+    def _file(self, path: str, kind: codec.SegmentKind, segment: codec.Segment) -> Path:
+        if self.folder is None:
+            words = sentence("the files of tiered storage are not here: name the broker's configuration")
+            raise CannotRead(words, file=TABLE)
+        return self.folder / path / kind / codec.segment_name(segment.start_offset)
+
     def read(self, path: str, kind: codec.SegmentKind, segment: codec.Segment, position: int, size: int) -> bytes:
         """Bytes of a segment. Raises :class:`CannotRead` if its file is not at hand."""
-        if self.folder is None:
-            raise CannotRead(
-                sentence("the files of tiered storage are not here: name the broker's configuration"), file=TABLE
-            )
-        file = self.folder / path / kind / codec.segment_name(segment.start_offset)
+        file = self._file(path, kind, segment)
         size = min(size, segment.size - position)
         return ReadOnlyFile(str(file), segment.start_offset, segment.size, self._cache).read(position, size)
 

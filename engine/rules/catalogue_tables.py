@@ -508,6 +508,21 @@ CM03 = _rule(
     "key again: storescope queue --resolve lists those that the log still has.",
     needs=BOTH | CONFIG,
 )
+TS01 = _rule(
+    "TS01",
+    "error",
+    "Files of tiered storage that are missing or cut",
+    "Tiered storage has the only copy of messages that retention has deleted from the log. Consumers do not get what "
+    "its files lack.",
+    "restore these files from a backup of the folder that tieredStoreFilePath names.",
+    kinds={
+        "elsewhere": Kind(
+            "note",
+            "name the broker's configuration with --config FILE.conf: its tieredStoreFilePath is the folder.",
+        ),
+    },
+    needs=SEEN,
+)
 IX12 = _rule(
     "IX12",
     "warn",

@@ -86,6 +86,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("DK01", sentence("a foreign file or folder was put into the store's folders")),
     ("CM02", sentence("bytes of a compacted queue are damaged")),
     ("CM03", sentence("the files of compacted queues are lost")),
+    ("TS01", sentence("files of tiered storage are lost")),
     ("CQ15", sentence("ext files of queues are gone, empty or short")),
     ("IX01", sentence("the header of an index file does not match its entries")),
     ("IX02", sentence("a link or a slot of an index file points beyond its last entry")),

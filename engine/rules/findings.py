@@ -317,6 +317,7 @@ _GROUPS: dict[str, Group] = {
     "CQ": "queue",
     "IX": "index",
     "CM": "queue",
+    "TS": "queue",
     "CK": "checkpoint",
     "CF": "config",
     "AB": "state",

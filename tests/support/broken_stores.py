@@ -15,7 +15,14 @@ from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
 from made_rocksdb import make_database
 from planted_faults import patch, read
 
-from engine.codec import rocksdb_index_rows, rocksdb_pop_rows, rocksdb_timer_rows, rocksdb_transaction_rows, timer
+from engine.codec import (
+    rocksdb_index_rows,
+    rocksdb_pop_rows,
+    rocksdb_timer_rows,
+    rocksdb_transaction_rows,
+    tiered,
+    timer,
+)
 from engine.codec import rocksdb_queue_rows as codec
 from engine.codec.queue_mappings import MappedRange, TopicMapping
 from engine.config import MessageStoreConfig
@@ -308,6 +315,15 @@ def gap_before_dispatch(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root / "consumequeue")
 
 
+def tiered_segment_lost(root: Path, store: HandmadeStore) -> None:
+    """Name a file of tiered storage that is not there."""
+    (root / "tiered" / tiered.cluster_folder("c")).mkdir(parents=True)
+    (root / "config").mkdir(exist_ok=True)
+    segment = {"baseOffset": 0, "size": 20, "beginTimestamp": 0, "endTimestamp": 0}
+    table = {"consumeQueueFileSegmentTable": {"b/Orders/0": {"0": segment}}}
+    (root / "config" / "tieredStoreMetadata.json").write_text(json.dumps(table))
+
+
 BROKEN = {
     "CL01": lambda root, store: log(root, store.units[20].offset + 4, b"xxxx"),
     "CL02": lambda root, store: log(root, next_blank(root), struct.pack(">i", 9)),
@@ -327,6 +343,7 @@ BROKEN = {
     "DK03": lambda root, store: rewritten(root, store, "T" * 130, magic=0xDAA320AB),
     "CL13": later_than_born,
     "CM01": compacted,
+    "TS01": tiered_segment_lost,
     "CM02": lambda root, store: patch(compacted(root, store), 90, b"\xff"),
     "CM03": lambda root, store: shutil.rmtree(compacted(root, store).parents[3]),
     "CQ01": lambda root, store: patch(queue(root), 400, b"too long"),
