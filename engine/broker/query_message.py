@@ -116,6 +116,7 @@ def query_message(broker: Broker, request: Command, header: Header, _connection:
         raise WrongRequest(f"maxNum: expected a number from 0 on, found {max_messages}")
     times = int(header["beginTimestamp"]), int(header["endTimestamp"])
     key = key_text(str(header["key"]), TAG if header["indexType"] == TAG else None)
+    broker.store.services.dispatch_now()  # a message whose sender has its answer is found
     with broker.store.query_message(str(header["topic"]), key, max_messages, *times) as result:
         fields = {
             "indexLastUpdateTimestamp": str(result.index_last_update_timestamp),

@@ -58,6 +58,19 @@ def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
     run_scenario(scenario)
 
 
+def test_a_message_is_found_by_its_key_as_soon_as_its_sender_has_the_answer(tmp_path: Path) -> None:
+    """RocketMQ's QueryMsgByKeyIT sends and asks at once: the index did not have the message yet."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path) as client:
+            for number in range(30):
+                await client.send("Orders", b"x", properties=f"KEYS\x01K{number}\x02")
+                fields = {"topic": "Orders", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": 1 << 60}
+                assert (await client.ask(12, key=f"K{number}", **fields)).code == 0
+
+    run_scenario(scenario)
+
+
 def test_a_query_by_tag_uses_the_tag_entries_of_the_index(golden: Callable[[str], Path], tmp_path: Path) -> None:
     """Clients of 5.4 send ``indexType``. We ignored it and found no entry in an index that has them."""
     store = tmp_path / "store"
