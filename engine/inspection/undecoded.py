@@ -272,6 +272,12 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
         )
     if not part.beside_files:
         return _words(store, part)
+    if part.format == "RocksDB" and part.content_words and is_available():
+        return sentence(
+            "{what} There are also file queues: they are used, as by a broker with storeType=default. The command "
+            "queue --both compares the two.",
+            what=part.content_words,
+        )
     return sentence(
         "{what} There are also file queues: they are used, as by a broker with storeType=default.", what=part.words
     )

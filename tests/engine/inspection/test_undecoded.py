@@ -226,3 +226,13 @@ def test_settings_with_which_5_5_does_not_start_are_reported(text, refused, tmp_
     conf.write_text(text)
     assert (refused_by_releases(conf) is not None) is refused
     assert refused_by_releases(None) is None
+
+
+@pytest.mark.golden
+def test_the_note_on_queues_in_a_rocksdb_beside_files_names_the_command_that_compares_them(golden):
+    """It said that the queues in the RocksDB are not listed."""
+    pytest.importorskip("rocksdict")
+    with open_store(golden("combine-5.5.1")) as store:
+        (note,) = (note for note in undecoded.notes(store) if "file queues" in note)
+    assert "not decoded" not in note
+    assert note.endswith("The command queue --both compares the two.")
