@@ -14,6 +14,15 @@ cd "$root"
 # Tests start hundreds of Pythons: where images forbid compiled modules to be kept, each of them compiles the program anew.
 unset PYTHONDONTWRITEBYTECODE
 "$venv/bin/python" -m compileall -q -j 2 engine viewer tests/support
+# pytest compiles the tests in its own way. The processes that share them would each do that for all tests at the same time.
+all=yes
+for argument; do if [ -e "${argument%%::*}" ]; then all=no; fi; done
+if [ $all = yes ] && [ ! -e tests/project/__pycache__ ]; then
+  for half in tests/engine "tests --ignore=tests/engine"; do
+    QT_QPA_PLATFORM=offscreen "$venv/bin/python" -m pytest --collect-only -q -p no:xdist $half >/dev/null 2>&1 &
+  done
+  wait
+fi
 
 # Tests write some 20 GB and flush all the time. Where there is memory to spare they write there, and it is emptied at the end.
 memory_to_spare() { # KiB that are available, KiB that are free in the folder
