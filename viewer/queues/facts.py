@@ -24,7 +24,7 @@ WRONG_VERDICTS = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueOf
 """Verdicts of entries that do not lead to their unit."""
 MAX_SEARCHED_BYTES = 256 << 20
 """Bytes of the log that are looked through for the unit of a wrong entry."""
-MOST_COMPARED = 8
+MAX_COMPARED_ENTRIES = 8
 """Queues that are compared with those of the other kind at once."""
 QueueKey = tuple[str, int]
 """Topic and queue id."""
@@ -131,7 +131,7 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
     facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
-    if len(facts) <= MOST_COMPARED:
+    if len(facts) <= MAX_COMPARED_ENTRIES:
         facts = {key: _on_both_sides(store, queue) for key, queue in facts.items()}
     groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
     for key, queue in facts.items():

@@ -32,7 +32,7 @@ from viewer.widgets.table_state import TableState
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 """Rows of one subject that are read; ``storescope rows`` lists all."""
 SUBJECTS: tuple[RowSubject, ...] = tuple(FAMILIES)
 TITLES: dict[RowSubject, str] = {
@@ -153,11 +153,11 @@ def read_rows(store: StoreSnapshot, subject: RowSubject) -> RowsRead:
         return RowsRead(subject, exists=False)
     folder = (store.rocksdb_rows.folder(subject) or "").removeprefix(f"{store.path}/")
     try:
-        rows = list(islice(store.rocksdb_rows.rows(subject), MOST_ROWS + 1))
+        rows = list(islice(store.rocksdb_rows.rows(subject), MAX_ROWS + 1))
     except CannotRead as error:
         return RowsRead(subject, folder=folder, why=error.what)
-    lines = tuple(RowLine(number, row, _file(store, row)) for number, row in enumerate(rows[:MOST_ROWS]))
-    return RowsRead(subject, lines, is_complete=len(rows) <= MOST_ROWS, folder=folder)
+    lines = tuple(RowLine(number, row, _file(store, row)) for number, row in enumerate(rows[:MAX_ROWS]))
+    return RowsRead(subject, lines, is_complete=len(rows) <= MAX_ROWS, folder=folder)
 
 
 def _file(store: StoreSnapshot, row: MessageRow) -> str | None:
@@ -202,7 +202,7 @@ class RowsModel:
             return tr("what a broker keeps in a RocksDB and not in files")
         if rows_read.is_complete:
             return rows_read.folder
-        return tr("{folder} · the first {n:,}; the command rows lists all", folder=rows_read.folder, n=MOST_ROWS)
+        return tr("{folder} · the first {n:,}; the command rows lists all", folder=rows_read.folder, n=MAX_ROWS)
 
     def summary(self) -> str:
         """The counts for the status bar."""

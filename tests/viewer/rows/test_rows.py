@@ -46,7 +46,7 @@ def test_a_row_leads_to_its_message_and_to_its_queue_entry(store):
 
 
 def test_only_so_many_rows_are_read(store, monkeypatch):
-    monkeypatch.setattr(subject, "MOST_ROWS", 2)
+    monkeypatch.setattr(subject, "MAX_ROWS", 2)
     model = RowsModel()
     model.take(subject.read_rows(store, "timer"))
     assert len(model.lines) == 2
