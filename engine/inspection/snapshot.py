@@ -415,8 +415,7 @@ class StoreSnapshot:
             return LoneFile(opening.path, opening.start_offset, self._cache)
         folders = (opening.path,) if self.folders is None else self._commit_log_folders(self.folders)
         file_size = self._given("mappedFileSizeCommitLog")
-        absent = () if self.folders is None else self._absent_log_folders(self.folders)
-        return LogFiles(folders, self._cache, file_size, _may_be_of_a_log, absent)
+        return LogFiles(folders, self._cache, file_size, _may_be_of_a_log)
 
     def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
         """The folders of a multi-path commit log that are there, else ``commitlog`` (docs/formats/files.md#folders)."""
@@ -428,12 +427,6 @@ class StoreSnapshot:
             elif len(folders.log) > 1:
                 self.notes.append(sentence("storePathCommitLog names {folder}, which is not here", folder=folder))
         return tuple(listed) if listed else (folders.root / LOG_FOLDER,)
-
-    def _absent_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
-        """Folders of a multi-path commit log that are not here."""
-        if len(folders.log) < 2:
-            return ()
-        return tuple(folder for folder in folders.log if not self.reading.is_folder(folder))
 
     # -- queues in files or in a RocksDB
 

@@ -398,35 +398,20 @@ def _split_doubles(
 
 
 class LogFiles(FileSequence):
-    """The files of a commit log. ``absent`` are folders of it that the configuration names and that are not here.
-
-    If files of a log in several folders are missing, :attr:`trouble` says so: then nothing is known to be absent.
+    """The files of a commit log. If they are those of one folder of a log in several folders, :attr:`trouble` says so:
+    then nothing is known to be absent.
     """
-
-    def __init__(
-        self,
-        folders: Iterable[Path],
-        cache: DescriptorCache,
-        file_size: int | None = None,
-        may_be_ours: Callable[[bytes], bool] | None = None,
-        absent: tuple[Path, ...] = (),
-    ) -> None:
-        self._absent = absent
-        super().__init__(folders, cache, file_size, may_be_ours)
 
     def refresh(self) -> bool:
         """List the folders again; returns True if files came, went, changed their length or were replaced."""
         changed = super().refresh()
-        missing = self._missing_folders() if self.trouble is None else None
+        missing = self._other_folders() if self.trouble is None and len(self.folders) == 1 else None
         self.is_partial = missing is not None
         self.trouble = self.trouble or missing
         return changed
 
-    def _missing_folders(self) -> CannotRead | None:
-        """Record that further folders have files of the log, and return the error; None if no sign tells so."""
-        if self._absent:
-            reason = sentence("storePathCommitLog names this folder, which is not here: files of the log are missing")
-            return self._cache.reading.note_absent(self._absent[0], reason)
+    def _other_folders(self) -> CannotRead | None:
+        """Record that the log has further folders, and return the error; None if no sign tells so."""
         count = stripe_count([file.start_offset for file in self.files], self.file_size)
         if count < _FEWEST_FOLDERS or len(self.files) < _FEWEST_STRIPED_FILES:
             return None

@@ -83,6 +83,7 @@ def test_with_both_folders_the_log_is_whole(half):
 
 def test_a_folder_that_is_not_here_is_named(half):
     options = configuration(half, f"{half / 'commitlog'},{half.parent / 'gone'}", "mappedFileSizeCommitLog=98304\n")
-    status, _, error = agree.command("check", half, *options)
+    status, out, error = agree.command("info", half, *options)
     assert status == 3
-    assert "storePathCommitLog names this folder, which is not here" in error
+    assert f"storePathCommitLog names {half.parent / 'gone'}, which is not here" in out
+    assert PARTIAL in error
