@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -112,6 +113,8 @@ class MessageStore:
         self._services: StoreServices
         self._own_disk = RealDisk()
         self._disk: Disk = disk or self._own_disk
+        if like is not None:
+            warnings.warn("like= is called release= now", DeprecationWarning, stacklevel=2)
         self.release: Release = release or like or written_by(self.paths, self._disk)
         self.rules = releases.of(self.release)
         self._closed = False

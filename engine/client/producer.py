@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -119,11 +120,11 @@ class SendHook(Protocol):
 class ProducerConfig:
     """Settings of a producer; the defaults are Java's. Times are seconds, sizes bytes.
 
-    ``like`` is the RocketMQ release whose client it behaves as: which errors are retried, how long slow brokers are
+    ``release`` is the RocketMQ release whose client it behaves as: which errors are retried, how long slow brokers are
     avoided, whether a batch has its own id.
     """
 
-    like: Release = NEWEST
+    release: Release = NEWEST
     send_timeout: float = 3.0
     """Time for all attempts of one send, from the first one on."""
     max_in_flight: int = 1_000
@@ -141,10 +142,19 @@ class ProducerConfig:
     """``sendLatencyFaultEnable``: avoid brokers that were slow or failed."""
 
     def __post_init__(self) -> None:
-        if self.like not in releases.NAMES:
-            raise WrongMessage(f"like is {self.like!r}; known are {', '.join(releases.NAMES)}")
+        if self.release not in releases.NAMES:
+            raise WrongMessage(f"release is {self.release!r}; known are {', '.join(releases.NAMES)}")
         if self.max_in_flight < 1:
             raise WrongMessage(f"max_in_flight is {self.max_in_flight}; expected 1 or more")
+
+    @property
+    def like(self) -> Release:
+        """Older name of ``release``."""
+        warnings.warn("ProducerConfig.like is called release now", DeprecationWarning, stacklevel=2)
+        return self.release
+
+
+ProducerConfig.__init__ = renamed("like", "release")(ProducerConfig.__init__)  # type: ignore[method-assign]
 
 
 class Producer(ClientPart):
@@ -165,7 +175,7 @@ class Producer(ClientPart):
     ) -> None:
         super().__init__(group, namesrv, instance, events)
         self.config = config or ProducerConfig()
-        self.choice = QueueChoice(self.config.like, avoid_slow=self.config.avoid_slow)
+        self.choice = QueueChoice(self.config.release, avoid_slow=self.config.avoid_slow)
         self._listener = listener
         self._hooks = tuple(hooks)
         self._in_flight = asyncio.Semaphore(self.config.max_in_flight)
@@ -468,7 +478,7 @@ class Producer(ClientPart):
         ) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
-        return error.code in RETRIED_CODES[releases.of(self.config.like).major]
+        return error.code in RETRIED_CODES[releases.of(self.config.release).major]
 
     async def _refresh_route(self, topic: str) -> None:
         """Read the route again: a broker that does not answer may no longer be in it."""
@@ -504,7 +514,7 @@ class Producer(ClientPart):
     def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
         """Encode a message. Every attempt sends the same bytes."""
         if not isinstance(message, Message):
-            with_id = releases.of(self.config.like).major >= 5
+            with_id = releases.of(self.config.release).major >= 5
             return encode_batch(message, system_clock(), self.config.max_body, with_id=with_id)
         message.msg_id = message.msg_id or unique_id(system_clock())
         body, sys_flag = message.body, 0

@@ -34,31 +34,31 @@ NO_PLAN = sentence("no plan is made without it")
 
 def plan(
     store: StoreSnapshot,
-    like: Release = NEWEST,
+    release: Release = NEWEST,
     *,
     heal: bool = False,
     losses: bool = True,
     look: start_losses.WalkOptions | None = None,
 ) -> RecoveryPlan:
-    """Return the effects of starting a broker of release ``like``.
+    """Return the effects of starting a broker of ``release``.
 
     Raises :class:`UsageError` for a part of a store, and :class:`CannotRead` if any byte could not be read: no plan is
     made on incomplete data.
 
     Args:
         store: the opened store.
-        like: the release whose start is planned.
+        release: the release whose start is planned.
         heal: plan what the engine does. It deletes an empty last file of a queue, on which a 5.3 broker dies.
         losses: also find the messages that the start loses. This reads the whole log.
         look: progress and cancellation of that.
     """
     source = replace(source_of(store), heal=heal)
-    if source.rocksdb is not None and not of(like).recovers_rocksdb_queues:
+    if source.rocksdb is not None and not of(release).recovers_rocksdb_queues:
         raise UsageError(
             sentence(
                 "what a start of RocketMQ {release} does with queues in a RocksDB is not known here: plans follow 5.4 "
                 "and 5.5",
-                release=like,
+                release=release,
             ),
             file=str(store.path),
         )
@@ -66,7 +66,7 @@ def plan(
         source = replace(source, watch=lambda start, place, end: on_progress(place - start, end - start))
     open_each(store)
     store.refuse_unread(NO_PLAN)
-    start_plan = _without_unknowable(recovery.plan(source, like))
+    start_plan = _without_unknowable(recovery.plan(source, release))
     if losses:
         start_plan = start_losses.of_plan(store, start_plan, look)
     store.refuse_unread(NO_PLAN)
@@ -100,9 +100,9 @@ def open_each(store: StoreSnapshot) -> None:
             os.close(file.descriptor())
 
 
-def loading(store: StoreSnapshot, like: Release) -> tuple[Blocker, ...]:
-    """Reasons that keep a broker of release ``like`` from starting before it reads a single unit."""
-    return recovery.loading(source_of(store), like)
+def loading(store: StoreSnapshot, release: Release) -> tuple[Blocker, ...]:
+    """Reasons that keep a broker of ``release`` from starting before it reads a single unit."""
+    return recovery.loading(source_of(store), release)
 
 
 def without_log(store: StoreSnapshot) -> EmptyLog | None:

@@ -226,7 +226,7 @@ class _QueueStates:
             for number, reader in queues.items()
             if (gaps := _gaps(reader))
         }
-        self._like = plan.like
+        self._release = plan.release
         self._queues: dict[str, list[int]] = {}
         for topic, number in self._plans:
             if 0 <= number < MAX_QUEUE_ID:
@@ -278,7 +278,7 @@ class _QueueStates:
         In a light queue the unit has the queue offset ``offset``.
         """
         queue_plan = self._plans.get((topic, queue_id))
-        if not of(self._like).batch_queues and topic in self._batch:
+        if not of(self._release).batch_queues and topic in self._batch:
             return rows[:0]  # 4.9 does not know such queues
         physical = columns.physical_offset[rows]
         batch = queue_plan is not None and queue_plan.kind == "batch"

@@ -41,7 +41,7 @@ class LabMarker:
     """Content of the marker file: how the store is to be opened."""
 
     config: MessageStoreConfig
-    like: Release
+    release: Release
     disk_bytes: int
     made_ms: int
 
@@ -59,7 +59,7 @@ class LabStore:
         # A power cut may have taken all of the log: here the cause is known.
         self.disk = ShadowDisk(self.root, folder / "durable", marker.disk_bytes)
         try:
-            self.store = MessageStore(self.root, marker.config, disk=self.disk, release=marker.like, empty_log=True)
+            self.store = MessageStore(self.root, marker.config, disk=self.disk, release=marker.release, empty_log=True)
         except BaseException:
             self.disk.close()
             raise
@@ -67,7 +67,7 @@ class LabStore:
 
     @classmethod
     def create(
-        cls, folder: Path, config: MessageStoreConfig, *, like: Release = NEWEST, disk_bytes: int = DISK_BYTES
+        cls, folder: Path, config: MessageStoreConfig, *, release: Release = NEWEST, disk_bytes: int = DISK_BYTES
     ) -> LabStore:
         """A new store below ``folder``, which must be absent or empty.
 
@@ -78,7 +78,7 @@ class LabStore:
         _check(config)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(sentence("expected a new or empty folder, found something there"), file=str(folder))
-        marker = LabMarker(config, like, disk_bytes, time.time_ns() // 1_000_000)
+        marker = LabMarker(config, release, disk_bytes, time.time_ns() // 1_000_000)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _write_marker(folder, marker)
@@ -152,12 +152,12 @@ def read_marker(folder: Path) -> LabMarker:
             file=str(path),
         )
     try:
-        like = parse(str(document.get("like", "5.3")))
+        release = parse(str(document.get("like", "5.3")))
     except ValueError as error:
         raise NotALab(
             sentence("the marker names a release that is not known: {why}", why=error), file=str(path)
         ) from error
-    return LabMarker(config, like, int(document.get("diskBytes", DISK_BYTES)), int(document.get("madeMs", 0)))
+    return LabMarker(config, release, int(document.get("diskBytes", DISK_BYTES)), int(document.get("madeMs", 0)))
 
 
 def change_config(folder: Path, config: MessageStoreConfig) -> None:
@@ -190,7 +190,7 @@ def _write_marker(folder: Path, marker: LabMarker) -> None:
     text = {
         "lab": 1,
         "madeMs": marker.made_ms,
-        "like": marker.like,
+        "like": marker.release,
         "diskBytes": marker.disk_bytes,
         "config": changes_of(marker.config),
     }

@@ -42,7 +42,7 @@ def cut_power(
     check_is_lab(lab.folder)
     rng = random.Random(seed)
     chance = chance_of(rng) if keep is None else keep
-    store, config, like = lab.store, lab.marker.config, lab.marker.like
+    store, config, release = lab.store, lab.marker.config, lab.marker.release
     _stop_puts(store)
     queues = store_state.queue_ends(store)
     lab.disk.cut_power()
@@ -54,8 +54,10 @@ def cut_power(
     fates = PageFates()
     lost_names = _find_kept(lab.disk, lab.root, _new_folder(lab.folder, "kept"), rng, chance, fates)
     _put_in_place(lab)
-    state_before = replace(state_before, units=store_state.units_of(lab.folder / "before", config, like, uncommitted))
-    kept_state, plan = store_state.of_files(lab.root, config, like)
+    state_before = replace(
+        state_before, units=store_state.units_of(lab.folder / "before", config, release, uncommitted)
+    )
+    kept_state, plan = store_state.of_files(lab.root, config, release)
     lab.disk.close()
     return PowerLossReport(
         seed=seed,
@@ -78,7 +80,7 @@ def finish_report(lab: LabStore, report: PowerLossReport, took_ms: float) -> Pow
     store = lab.store
     store.wait_dispatched()
     state_after = store_state.of_running(store, 0)
-    state_after = replace(state_after, units=store_state.units_of(lab.root, lab.marker.config, lab.marker.like))
+    state_after = replace(state_after, units=store_state.units_of(lab.root, lab.marker.config, lab.marker.release))
     return replace(
         report, state_after=state_after, recovered_ms=took_ms, figures=tuple(_figures(report, state_after, store))
     )
@@ -142,7 +144,7 @@ def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, s
     lost, beyond = lost_behind(acknowledged, end), lost_behind(acknowledged, state_before.flushed)
     messages = lost.messages
     if lost.cut >= 0:
-        messages -= store_state.units_behind(lab.root, lab.marker.config, lab.marker.like, lost.cut, end)
+        messages -= store_state.units_behind(lab.root, lab.marker.config, lab.marker.release, lost.cut, end)
     below = max(messages - beyond.messages, 0) if end < state_before.flushed else 0
     waits = lab.marker.config.flush_disk_type == "SYNC_FLUSH"
     return Loss(messages, below, allowed=not below and not (waits and messages), exact=lost.exact)
@@ -196,10 +198,10 @@ def recover_again(folder: Path, report: PowerLossReport) -> RepeatedRecovery:
     try:
         _copy_tree(folder / "kept", place)
         began = time.perf_counter()
-        with MessageStore(place, marker.config, release=marker.like, services=False, empty_log=True) as store:
+        with MessageStore(place, marker.config, release=marker.release, services=False, empty_log=True) as store:
             took_ms = (time.perf_counter() - began) * 1000.0
             dropped = store.recovery_plan.units_dropped
-        state, _next = store_state.of_files(place, marker.config, marker.like)
+        state, _next = store_state.of_files(place, marker.config, marker.release)
     finally:
         remove_part(folder, "again")
     number = report.repeated_recovery.round + 1 if report.repeated_recovery is not None else 2

@@ -70,7 +70,7 @@ class OpenedStore:
     root: Path
     is_lab: bool
     config: MessageStoreConfig
-    like: Release
+    release: Release
     services: tuple[str, ...]
     plan: RecoveryPlan
     pid: int
@@ -96,22 +96,22 @@ class Lab:
 
     # -- life
 
-    def start(self, folder: Path, config: MessageStoreConfig | None, like: Release, disk_bytes: int) -> OpenedStore:
+    def start(self, folder: Path, config: MessageStoreConfig | None, release: Release, disk_bytes: int) -> OpenedStore:
         """Open the lab store at ``folder``, or make one there."""
         self._refuse_second()
         if is_lab(folder):
             self._lab = LabStore.open(folder)
         else:
-            self._lab = LabStore.create(folder, config or MessageStoreConfig(), like=like, disk_bytes=disk_bytes)
+            self._lab = LabStore.create(folder, config or MessageStoreConfig(), release=release, disk_bytes=disk_bytes)
         self._store = self._lab.store
         return self._opened(self._lab.folder, is_lab=True)
 
-    def open_store(self, path: Path, config: MessageStoreConfig, like: Release | None) -> OpenedStore:
-        """Open a store that the lab did not make for writing. Its power cannot be cut. ``like`` None: as the release
+    def open_store(self, path: Path, config: MessageStoreConfig, release: Release | None) -> OpenedStore:
+        """Open a store that the lab did not make for writing. Its power cannot be cut. ``release`` None: as the release
         that wrote it.
         """
         self._refuse_second()
-        self._own = OwnStore(Path(path), config, like)
+        self._own = OwnStore(Path(path), config, release)
         self._store = self._own.store
         return self._opened(Path(path), is_lab=False)
 
@@ -446,11 +446,11 @@ class OwnStore:
     Raises what :class:`MessageStore` raises, and :class:`engine.mapped.backup.CannotBackUp`; then nothing was changed.
     """
 
-    def __init__(self, path: Path, config: MessageStoreConfig, like: Release | None) -> None:
-        self._backup = _backup(path, config, like)
+    def __init__(self, path: Path, config: MessageStoreConfig, release: Release | None) -> None:
+        self._backup = _backup(path, config, release)
         self._disk = BackupDisk(self._backup) if self._backup is not None else None
         try:
-            self.store = MessageStore(path, config, release=like, disk=self._disk)
+            self.store = MessageStore(path, config, release=release, disk=self._disk)
         except BaseException as error:
             if self._disk is not None and self._backup is not None:
                 self._disk.close()
@@ -468,10 +468,10 @@ class OwnStore:
                 self._backup.finish()
 
 
-def _backup(path: Path, config: MessageStoreConfig, like: Release | None) -> BackupWriter | None:
+def _backup(path: Path, config: MessageStoreConfig, release: Release | None) -> BackupWriter | None:
     paths = StorePaths(path)
     with closing(RealDisk()) as disk:
-        plan = recovery.plan(load_source.source(paths, config, disk), like or written_by(paths, disk))
+        plan = recovery.plan(load_source.source(paths, config, disk), release or written_by(paths, disk))
     if plan.changes_nothing or plan.empty_log is not None or not plan.will_start:
         return None
     return BackupWriter(path, "opening for writing", load_source.log_folders(paths, config))

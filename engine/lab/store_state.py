@@ -65,15 +65,15 @@ def queue_ends(store: MessageStore) -> dict[Queue, int]:
     return {(queue.topic, queue.queue_id): queue.max_offset for queue in store.parts.queues}
 
 
-def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[StoreState, RecoveryPlan]:
+def of_files(root: Path, config: MessageStoreConfig, release: Release) -> tuple[StoreState, RecoveryPlan]:
     """Return the state of the files below ``root`` while nobody has them open, and what a start would do. Raises
     ``OSError``.
     """
     disk = RealDisk()
     try:
         source = load_source.source(StorePaths(root), config, disk)
-        plan = recovery.plan(source, like)
-        units, whole_to = count_units(source, like)
+        plan = recovery.plan(source, release)
+        units, whole_to = count_units(source, release)
         end = _data_end(source, whole_to)
         heads = [head.header for head in source.index]
         state = StoreState(
@@ -94,39 +94,39 @@ def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
 
 
 def units_of(
-    root: Path, config: MessageStoreConfig, like: Release, pool_ranges: Iterable[tuple[int, int, bytes | None]] = ()
+    root: Path, config: MessageStoreConfig, release: Release, pool_ranges: Iterable[tuple[int, int, bytes | None]] = ()
 ) -> int:
     """Count whole units of the log below ``root``, and after them those in ranges (start, end, bytes) that a pool
     held. A range without bytes is in the files. Raises ``OSError``.
     """
     disk = RealDisk()
     try:
-        units, end = count_units(load_source.source(StorePaths(root), config, disk), like)
+        units, end = count_units(load_source.source(StorePaths(root), config, disk), release)
     finally:
         disk.close()
     for start, stop, piece in pool_ranges:
         if piece is not None:
             units += _count_in_memory(piece[max(end - start, 0) :])
         elif end < stop:
-            units += units_behind(root, config, like, max(start, end), stop)
+            units += units_behind(root, config, release, max(start, end), stop)
     return units
 
 
-def count_units(source: RecoverySource, like: Release) -> tuple[int, int]:
+def count_units(source: RecoverySource, release: Release) -> tuple[int, int]:
     """Whole units of the log from its first file on, and where they end."""
     if not source.log.files:
         return 0, 0
-    walked = LogWalk(source.log.files, recovery.rules_of(source, like), _UnitCounter()).run(0)
+    walked = LogWalk(source.log.files, recovery.rules_of(source, release), _UnitCounter()).run(0)
     return walked.units, walked.end_offset
 
 
-def units_behind(root: Path, config: MessageStoreConfig, like: Release, start: int, end: int) -> int:
+def units_behind(root: Path, config: MessageStoreConfig, release: Release, start: int, end: int) -> int:
     """Whole units of [start, end) of the log below ``root``; ``start`` is where one begins. Raises ``OSError``."""
     disk = RealDisk()
     try:
         source = load_source.source(StorePaths(root), config, disk)
         counter = _UnitCounter()
-        rules = recovery.dispatch_rules(recovery.rules_of(source, like))
+        rules = recovery.dispatch_rules(recovery.rules_of(source, release))
         LogWalk(source.log.files, rules, counter).run_dispatch(start, end)
         return counter.units
     finally:

@@ -17,12 +17,12 @@ from engine.releases import NEWEST, Release, of
 
 
 class AbortFile:
-    """``abort`` of the store at ``paths``, written and removed as release ``like`` does it."""
+    """``abort`` of the store at ``paths``, written and removed as release ``release`` does it."""
 
-    def __init__(self, disk: Disk, paths: StorePaths, like: Release = NEWEST) -> None:
+    def __init__(self, disk: Disk, paths: StorePaths, release: Release = NEWEST) -> None:
         self._disk = disk
         self._paths = paths
-        self._like = like
+        self._release = release
 
     @property
     def present(self) -> bool:
@@ -40,7 +40,7 @@ class AbortFile:
         old_content = disk.read_file(paths.abort)
         if old_content is None:
             disk.write_file(paths.abort, b"", sync=True)
-        if of(self._like).backs_up_abort:
+        if of(self._release).backs_up_abort:
             disk.write_file(paths.abort_bak, old_content or b"")
             disk.write_file(paths.abort, str(os.getpid() if pid is None else pid).encode(), sync=True)
 

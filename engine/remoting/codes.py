@@ -201,14 +201,14 @@ class ResponseCode(IntEnum):
     GO_AWAY = 1500
 
 
-def see(like: Release) -> str:
+def see(release: Release) -> str:
     """Return the link to further reading that RocketMQ's brokers add to some refusals."""
-    return f"\nSee {of(like).faq} for further details."
+    return f"\nSee {of(release).faq} for further details."
 
 
-def invalid(like: Release) -> ResponseCode:
+def invalid(release: Release) -> ResponseCode:
     """Return the response code for an invalid request. Releases before 5.x have no code of their own for it."""
-    return ResponseCode.SYSTEM_ERROR if of(like).major < 5 else ResponseCode.INVALID_PARAMETER
+    return ResponseCode.SYSTEM_ERROR if of(release).major < 5 else ResponseCode.INVALID_PARAMETER
 
 
 NOT_SET = "not set any response code"

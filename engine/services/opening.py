@@ -91,7 +91,7 @@ def written_by(paths: StorePaths, disk: Disk) -> Release:
 
 
 def take_lock(
-    paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release, *, empty_log: bool = False
+    paths: StorePaths, config: MessageStoreConfig, disk: Disk, release: Release, *, empty_log: bool = False
 ) -> DiskLock:
     """Take the locks of every folder that is written.
 
@@ -105,7 +105,7 @@ def take_lock(
     refuse_undecoded(paths.root)
     refuse_linked_files(folders.written, disk)
     if not empty_log and not disk.exists(paths.lock) and disk.exists(paths.root):
-        empty_log_note = without_log(paths, config, disk, like)
+        empty_log_note = without_log(paths, config, disk, release)
         if empty_log_note is not None:
             raise LogIsEmpty(empty_log_note)
     return lock_folders(paths, config, disk)
@@ -137,19 +137,19 @@ def lock_folders(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> D
     return locks[0] if len(locks) == 1 else _Locks(locks)
 
 
-def without_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> EmptyLog | None:
+def without_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, release: Release) -> EmptyLog | None:
     """Return the files that know of messages that the store's log does not hold; None if nothing is missing. Nothing
     is written.
     """
-    return recovery.without_log(load_source.source(paths, config, disk), like)
+    return recovery.without_log(load_source.source(paths, config, disk), release)
 
 
-def note_empty_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> None:
+def note_empty_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, release: Release) -> None:
     """Record what is still missing after the user's consent was carried out, so that the next start does not ask;
     delete the record if nothing is.
     """
     source = replace(load_source.source(paths, config, disk), said=None)
-    missing = recovery.without_log(source, like)
+    missing = recovery.without_log(source, release)
     if missing is not None:
         disk.write_file(paths.confirmed_empty_log, missing.note, sync=True)
     elif disk.exists(paths.confirmed_empty_log):
@@ -177,10 +177,10 @@ def load(
     def rebuild() -> Rebuild:
         return Rebuild(parts.queues, parts.index, parts.config, bit_map=bit_map)
 
-    plan = recovery_apply.recover(source, parts, parts.like, rebuild, empty_log=empty_log, progress=progress)
+    plan = recovery_apply.recover(source, parts, parts.release, rebuild, empty_log=empty_log, progress=progress)
     parts.queues.remove_deleted()
     if plan.empty_log is not None or source.said is not None:
-        note_empty_log(parts.paths, parts.config, parts.disk, parts.like)
+        note_empty_log(parts.paths, parts.config, parts.disk, parts.release)
     if plan.exit == "abnormal":
         _flush_from(parts, services, plan.start_offset)
     parts.commit_log.queue_offsets.load(parts.queues.offsets())

@@ -77,7 +77,7 @@ class StoreServices:
         if parts.pool is not None:
             self.commit = CommitRealTime(self.log, config, clock, lambda: self.wakeup("flush"))
         self.flush_queues = FlushConsumeQueue(parts.queues, parts.checkpoint, parts.flags, config, clock)
-        rules = Rules(parts.like, False, False, config.duplication_enable, config.delay_levels())
+        rules = Rules(parts.release, False, False, config.duplication_enable, config.delay_levels())
         self.reput = ReputMessage(
             parts.files, parts.dispatcher, parts.checkpoint, parts.flags, parts.confirm_offset, rules
         )
@@ -102,11 +102,11 @@ class StoreServices:
         add("flush", self.group or self.flush_real_time)
         add("commit", self.commit)
         add("queues", self.flush_queues, self._parts.config.flush_interval_consume_queue)
-        if of(self._parts.like).flushes_checkpoint:
+        if of(self._parts.release).flushes_checkpoint:
             add("checkpoint", self.flush_checkpoint, FlushCheckpoint.interval)
         add("index", self.flush_index)
         add("clean", self.clean, FIRST_PAUSE_MS)
-        if of(self._parts.like).checks_disk_by_service:
+        if of(self._parts.release).checks_disk_by_service:
             add("space", DiskCheck(self.clean), FIRST_CHECK_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)
         return threads
@@ -289,7 +289,7 @@ def wire(
     config: MessageStoreConfig,
     disk: Disk,
     clock: Clock,
-    like: Release,
+    release: Release,
     store_host: str,
     bit_map: Callable[[Request], bytes] | None = None,
 ) -> tuple[StoreParts, StoreServices]:
@@ -299,8 +299,8 @@ def wire(
     """
     _refuse_foreign_kinds(config)
     flags = RunningFlags()
-    tables = ConfigTables(paths, disk, clock, like=like, light=config.enable_lmq)
-    checkpoint = StoreCheckpoint(paths.checkpoint, disk, of(like).checkpoint_numbers)
+    tables = ConfigTables(paths, disk, clock, release=release, light=config.enable_lmq)
+    checkpoint = StoreCheckpoint(paths.checkpoint, disk, of(release).checkpoint_numbers)
     pool = _pool(config)
     files, allocate = _log_files(paths, config, disk, pool)
     commit_log = CommitLog(
@@ -309,21 +309,21 @@ def wire(
         QueueOffsetTable(),
         clock,
         store_host=store_host,
-        like=like,
+        release=release,
         is_batch_topic=tables.is_batch_topic,
     )
     queues = ConsumeQueueStore(paths, config, disk, tables.is_batch_topic)
     flush_index = FlushIndex(checkpoint)
     index = None
     if config.message_index_enable:
-        tags = of(like).writes_tag_entries
+        tags = of(release).writes_tag_entries
         index = IndexService(paths, config, disk, clock, flush_index.take, tag_entries=tags, pause=_no_pause)
     parts = StoreParts(
         paths=paths,
         config=config,
         disk=disk,
         clock=clock,
-        like=like,
+        release=release,
         flags=flags,
         tables=tables,
         checkpoint=checkpoint,

@@ -98,7 +98,7 @@ class HeldAppendLock:
 class CommitLog:
     """Appends to ``files``. ``clock`` gives ms; ``store_host`` is the broker's address for messages that name none.
 
-    ``like`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it, and every
+    ``release`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it, and every
     other append raises :class:`NotWriteable`; after :meth:`close` that is so for good.
     """
 
@@ -110,14 +110,14 @@ class CommitLog:
         clock: Clock,
         *,
         store_host: str = "127.0.0.1:10911",
-        like: Release = NEWEST,
+        release: Release = NEWEST,
         is_batch_topic: Callable[[str], bool] = lambda _topic: False,
     ) -> None:
         self.config = config
         self.files = files
         self.queue_offsets = queue_offsets
         self.clock = clock
-        self.like: Release = like
+        self.release: Release = release
         self.is_batch_topic = is_batch_topic
         self.lock = threading.Lock()
         self._acquire, self._release = self.lock.acquire, self.lock.release
@@ -139,8 +139,8 @@ class CommitLog:
         self.store_host = store_host
         self.store_host_raw = host_raw(store_host)
         self.max_message_size = config.max_message_size
-        self.auto_version = config.auto_message_version_on_topic_len and of(like).long_topics
-        self.property_crc = config.enabled_append_prop_crc and of(like).property_crc
+        self.auto_version = config.auto_message_version_on_topic_len and of(release).long_topics
+        self.property_crc = config.enabled_append_prop_crc and of(release).property_crc
         self._busy_after = config.os_page_cache_busy_time_out_mills
         self.flushes_at_once = config.flush_disk_type == "SYNC_FLUSH"
         self.encoder = Encoder()
@@ -420,7 +420,7 @@ class CommitLog:
         """Return what the log keeps of the topic ``name``; a new one is entered if it may be stored."""
         topic = self._topics.get(name)
         if topic is None:
-            topic = Topic(name, check_topic(name, self.like), self.auto_version)
+            topic = Topic(name, check_topic(name, self.release), self.auto_version)
             if topic.legal:
                 self._topics[name] = topic
         return topic

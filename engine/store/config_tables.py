@@ -46,11 +46,11 @@ class ConfigTables:
     """
 
     def __init__(
-        self, paths: StorePaths, disk: Disk, clock: Clock, *, like: Release = NEWEST, light: bool = False
+        self, paths: StorePaths, disk: Disk, clock: Clock, *, release: Release = NEWEST, light: bool = False
     ) -> None:
         self._disk = disk
         self._clock = clock
-        self._like = like
+        self._release = release
         self._batch_folder = paths.batchconsumequeue
         self._light = light
         self._offsets_file = LIGHT_OFFSETS if light else CONSUMER_OFFSETS
@@ -112,7 +112,7 @@ class ConfigTables:
         """
         with self._lock:
             table = self._ready(name)
-            if of(self._like).tables_of_5 and "dataVersion" not in table.value:
+            if of(self._release).tables_of_5 and "dataVersion" not in table.value:
                 none = {"counter": 0, "stateVersion": 0, "timestamp": self._clock()}
                 table.value = {"dataVersion": none, **table.value}
             return table.text()
@@ -160,7 +160,7 @@ class ConfigTables:
                         "writeQueueNums": topic.write_queue_nums,
                     }
                 )
-                if of(self._like).tables_of_5:
+                if of(self._release).tables_of_5:
                     row["attributes"] = dict(topic.attributes)
                 table_rows[topic.name] = changed[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS)
@@ -218,7 +218,7 @@ class ConfigTables:
                 "notifyConsumerIdsChangedEnable": True,
                 "whichBrokerWhenConsumeSlowly": 1,
             }
-            if of(self._like).tables_of_5:
+            if of(self._release).tables_of_5:
                 row |= {
                     "attributes": {},
                     "consumeMessageOrderly": False,
@@ -231,7 +231,7 @@ class ConfigTables:
             for member, value in (extra_members or {}).items():
                 row[member] = value
             table_rows[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
-            if of(self._like).tables_of_5:
+            if of(self._release).tables_of_5:
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
             self._changed(GROUPS)
             (group,) = codec.subscription_groups({"subscriptionGroupTable": {name: table_rows[name]}}).rows
@@ -363,9 +363,9 @@ class ConfigTables:
             self._topics = None
         elif name == GROUPS:
             self._groups = None
-        if of(self._like).tables_of_5 or name in {TOPICS, GROUPS}:
+        if of(self._release).tables_of_5 or name in {TOPICS, GROUPS}:
             version = _as_object(table.value.get("dataVersion"))
-            states = {"stateVersion": version.get("stateVersion", 0)} if of(self._like).tables_of_5 else {}
+            states = {"stateVersion": version.get("stateVersion", 0)} if of(self._release).tables_of_5 else {}
             counter = int(version.get("counter", 0)) + 1
             table.value["dataVersion"] = {"counter": counter, **states, "timestamp": self._clock()}
         if save:
@@ -374,7 +374,7 @@ class ConfigTables:
     def _ready(self, name: str) -> ConfigTable:
         """A table with what is derived, in the order in which it is written."""
         table = self._tables[name]
-        if name == self._offsets_file and of(self._like).tables_of_5:
+        if name == self._offsets_file and of(self._release).tables_of_5:
             table.value["groupTopicMap"] = _group_topics(_as_object(table.value.get("offsetTable")))
         table.value = dict(sorted(table.value.items(), key=lambda item: str(item[0])))
         return table

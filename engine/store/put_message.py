@@ -232,7 +232,7 @@ class PutMessageResults(Sequence[PutMessageResult]):
                 result.status = status
 
 
-def check_topic(topic: str, like: Release) -> bool:
+def check_topic(topic: str, release: Release) -> bool:
     """Return True if the store takes messages of ``topic`` (docs/formats/writing.md#checks, rule 2); False also for
     names that are no folder's name.
     """
@@ -243,7 +243,7 @@ def check_topic(topic: str, like: Release) -> bool:
     except UnicodeEncodeError:
         return False
     units = utf16_length(topic)
-    if not of(like).long_retry_topics:
+    if not of(release).long_retry_topics:
         return units <= MAX_TOPIC_BYTES and size <= MAX_TOPIC_BYTES
     if size > MAX_TOPIC_BYTES and not topic.startswith(RETRY_PREFIX):
         return False
@@ -260,7 +260,7 @@ def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -
     return is_batch_topic(message.topic)
 
 
-def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Release) -> Message | PutMessageStatus:
+def reschedule(message: Message, config: MessageStoreConfig, now: int, release: Release) -> Message | PutMessageStatus:
     """Return the message that is stored in the place of a delayed or timed one; others come back as they are
     (docs/formats/delays.md#levels, #timer-messages). ``now`` is ms.
     """
@@ -268,8 +268,8 @@ def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Rel
         return message
     level = delay_level(message)
     if level > 0:
-        return _delayed(message, level, config, like)
-    if not of(like).timers or not _is_timed(message):
+        return _delayed(message, level, config, release)
+    if not of(release).timers or not _is_timed(message):
         return message
     if not config.timer_wheel_enable:
         return PutMessageStatus.WHEEL_TIMER_NOT_ENABLE
@@ -290,17 +290,17 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _delayed(message: Message, level: int, config: MessageStoreConfig, like: Release) -> Message:
+def _delayed(message: Message, level: int, config: MessageStoreConfig, release: Release) -> Message:
     max_level = len(config.delay_levels())
     properties = dict(message.properties or {})
-    if of(like).drops_times_of_delayed:
+    if of(release).drops_times_of_delayed:
         for name in _TIMES:
             properties.pop(name, None)
     if level > max_level:
         level = max_level
         properties[props.DELAY] = str(level)
     moved = _moved(message, properties, SCHEDULE_TOPIC, level - 1)
-    if not of(like).closes_last_property and moved.properties_raw:  # the end of the last pair is left out
+    if not of(release).closes_last_property and moved.properties_raw:  # the end of the last pair is left out
         moved.properties_raw = moved.properties_raw[:-1]
     return moved
 

@@ -30,7 +30,7 @@ class StoreParts:
     config: MessageStoreConfig
     disk: Disk
     clock: Clock
-    like: Release
+    release: Release
     flags: RunningFlags
     tables: ConfigTables
     checkpoint: StoreCheckpoint
@@ -57,6 +57,6 @@ class StoreParts:
         since 5.3.2, else everything.
         """
         files = self.files
-        if self.sync_flush and of(self.like).dispatches_flushed_only and not self.config.read_un_committed:
+        if self.sync_flush and of(self.release).dispatches_flushed_only and not self.config.read_un_committed:
             return min(files.flushed_where, files.max_offset)
         return files.max_offset

@@ -102,7 +102,7 @@ def beat(group: str, *topics: str) -> bytes:
     return json.dumps({"clientID": "me", "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
 
-def requests(like: str) -> list[tuple[str | None, Command]]:
+def requests(release: str) -> list[tuple[str | None, Command]]:
     """Return pairs of a user and a request."""
     requests_: list[tuple[str | None, Command]] = [
         (None, Command(26)),
@@ -128,7 +128,7 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
         ),
         ("someuser", Command(215, {"topic": "topicB"})),
     ]
-    if like == "5.3":
+    if release == "5.3":
         requests_ += [
             ("someuser", Command(200051, {**HANDLE, "topic": "topicA", "consumerGroup": "g"})),
             ("someuser", Command(200051, {**HANDLE, "topic": "%RETRY%closed", "consumerGroup": "g"})),
@@ -141,11 +141,11 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
     return requests_
 
 
-async def broker_lines(address: str, like: str) -> list[tuple[object, ...]]:
+async def broker_lines(address: str, release: str) -> list[tuple[object, ...]]:
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     lines = []
-    for user, command in requests(like):
+    for user, command in requests(release):
         if user is not None:
             sign(command, "someuser" if user == "wrong" else user, KEYS.get(user, "?"))
         answer = await connection.ask(command, 60)
@@ -157,22 +157,22 @@ async def broker_lines(address: str, like: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.full_form(keep=1)
-@pytest.mark.parametrize("like", RELEASES)
-def test_both_refuse_the_same(like: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", RELEASES)
+def test_both_refuse_the_same(release: str, tmp_path: Path) -> None:
     folder = tmp_path / "real"
     (folder / "home" / "conf").mkdir(parents=True)
     (folder / "home" / "conf" / "plain_acl.yml").write_text(FILE)
-    options = [word for key, value in SETTINGS[like].items() for word in ("--set", f"{key}={value}")]
+    options = [word for key, value in SETTINGS[release].items() for word in ("--set", f"{key}={value}")]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as output:
-        theirs = asyncio.run(broker_lines(output["broker"], like))
+    with real_cluster.real(folder, *ports, *options, release=RELEASES[release]) as output:
+        theirs = asyncio.run(broker_lines(output["broker"], release))
 
     async def ours() -> list[tuple[object, ...]]:
-        access = Access(folder / "home" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
+        access = Access(folder / "home" / "conf" / "plain_acl.yml", release, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
-        with MessageStore(tmp_path / "ours", like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
+        with MessageStore(tmp_path / "ours", release=release) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
             async with ListeningBroker(store, config, listening_socket=position, access=access) as server:
-                return await broker_lines(server.address, like)
+                return await broker_lines(server.address, release)
 
     for their, our in zip(theirs, asyncio.run(ours()), strict=True):
         assert our == their
@@ -448,12 +448,12 @@ def of_accounts() -> Iterator[Asked]:
         yield from of(code, {})
 
 
-async def answers(address: str, like: str, home: Path) -> list[tuple[Asked, Any]]:
+async def answers(address: str, release: str, home: Path) -> list[tuple[Asked, Any]]:
     """Return each request with its answer, without the parts that must differ."""
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     lines = []
-    request = of_accounts() if like == "4.9" else (*of_users(), *of_policies(), *of_the_store())
+    request = of_accounts() if release == "4.9" else (*of_users(), *of_policies(), *of_the_store())
     for client, code, fields, body in request:
         command = Command(code, dict(fields), body)
         if client is not None:
@@ -479,8 +479,8 @@ def is_same(their: str, our: str) -> bool:
 
 
 @pytest.mark.clients_full
-@pytest.mark.parametrize("like", RELEASES)
-def test_both_answer_administrators_the_same(like: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", RELEASES)
+def test_both_answer_administrators_the_same(release: str, tmp_path: Path) -> None:
     """Requests that administer accounts, users, policies and thresholds: code, remark, header fields and body.
 
     If RocketMQ answers with a Java exception, we use its message; only the code is compared if the message is about
@@ -492,17 +492,17 @@ def test_both_answer_administrators_the_same(like: str, tmp_path: Path) -> None:
     for home in (folder / "home", tmp_path / "ours"):
         (home / "conf").mkdir(parents=True)
         (home / "conf" / "plain_acl.yml").write_text(FILE)
-    options = [word for key, value in SETTINGS[like].items() for word in ("--set", f"{key}={value}")]
+    options = [word for key, value in SETTINGS[release].items() for word in ("--set", f"{key}={value}")]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as output:
-        theirs = asyncio.run(answers(output["broker"], like, folder / "home"))
+    with real_cluster.real(folder, *ports, *options, release=RELEASES[release]) as output:
+        theirs = asyncio.run(answers(output["broker"], release, folder / "home"))
 
     async def ours() -> list[tuple[Asked, Any]]:
-        access = Access(tmp_path / "ours" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
+        access = Access(tmp_path / "ours" / "conf" / "plain_acl.yml", release, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
-        with MessageStore(tmp_path / "store", like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
+        with MessageStore(tmp_path / "store", release=release) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
             async with ListeningBroker(store, config, listening_socket=position, access=access) as server:
-                return await answers(server.address, like, tmp_path / "ours")
+                return await answers(server.address, release, tmp_path / "ours")
 
     for (request, their), (_, our) in zip(theirs, asyncio.run(ours()), strict=True):
         assert is_same(their, our), (request, their, our)

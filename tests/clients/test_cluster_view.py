@@ -74,7 +74,7 @@ def mqadmin_lines(release: str, namesrv: str, *commands: str) -> list[list[list[
 
 async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
     """Send messages, each to the next queue, and let a group that is not connected any more read the first of each."""
-    async with Producer("senders", namesrv, ProducerConfig(like=release[:3])) as producer:
+    async with Producer("senders", namesrv, ProducerConfig(release=release[:3])) as producer:
         for number in range(messages):
             await producer.send(Message(TOPIC, b"%d" % number))
     host, _, port = broker.rpartition(":")

@@ -51,7 +51,7 @@ def broker(folder: Path, release: str, *, dledger: bool = True, clean_end: bool 
 
 def send(started: dict[str, Any], release: str, topic: str, count: int = MESSAGES) -> None:
     async def all_messages() -> None:
-        async with Producer("senders", started["namesrv"], ProducerConfig(like=release[:3])) as producer:
+        async with Producer("senders", started["namesrv"], ProducerConfig(release=release[:3])) as producer:
             for number in range(count):
                 await producer.send(Message(topic, b"%d " % number * 40, keys=f"{topic}-{number}"))
 

@@ -123,7 +123,7 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
             return JavaMember(release, namesrv, "mixed", "Orders", tmp_path / f"home{next(names)}", *words)
 
         group = Group(join)
-        async with Producer("senders", namesrv, ProducerConfig(like=release[:3], send_timeout=30.0)) as producer:
+        async with Producer("senders", namesrv, ProducerConfig(release=release[:3], send_timeout=30.0)) as producer:
             fields = {
                 "topic": "Orders",
                 "defaultTopic": "TBW102",

@@ -54,7 +54,7 @@ def run(scenario: Callable[[], object], seconds: float = 180.0) -> None:
 @contextlib.asynccontextmanager
 async def producing(cluster, **options) -> AsyncIterator[Producer]:
     release, namesrv, _ = cluster
-    async with Producer(f"senders{next(_names)}", namesrv, ProducerConfig(like=release[:3]), **options) as producer:
+    async with Producer(f"senders{next(_names)}", namesrv, ProducerConfig(release=release[:3]), **options) as producer:
         yield producer
 
 

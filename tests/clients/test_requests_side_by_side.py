@@ -20,18 +20,18 @@ RELEASES = {"5.3": "5.3.3", "4.9": "4.9.7"}
 CONFIG = {"brokerClusterName": "PeerCluster", "longPollingEnable": "false"}
 
 
-def broker_answers(kind: str, like: str, folder: Path) -> dict[str, malformed_requests.Answered]:
-    with ServerPair(kind, kind, folder, CONFIG, RELEASES[like]) as setting:
-        return asyncio.run(malformed_requests.answers(setting.address, like))
+def broker_answers(kind: str, release: str, folder: Path) -> dict[str, malformed_requests.Answered]:
+    with ServerPair(kind, kind, folder, CONFIG, RELEASES[release]) as setting:
+        return asyncio.run(malformed_requests.answers(setting.address, release))
 
 
-@pytest.mark.parametrize("like", RELEASES)
-def test_each_request_is_answered_as_by_rocketmq(like: str, tmp_path: Path) -> None:
-    theirs, ours = (broker_answers(kind, like, tmp_path / kind) for kind in ("real", "ours"))
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_request_is_answered_as_by_rocketmq(release: str, tmp_path: Path) -> None:
+    theirs, ours = (broker_answers(kind, release, tmp_path / kind) for kind in ("real", "ours"))
     assert theirs.keys() == ours.keys()
     assert len(theirs) > 1000
     different = {name for name, real in theirs.items() if not malformed_requests.is_same(real, ours[name])}
-    known_names = {name for names in json.loads(KNOWN.read_text("utf-8"))[like].values() for name in names}
+    known_names = {name for names in json.loads(KNOWN.read_text("utf-8"))[release].values() for name in names}
     lines = [
         f"{name}:\n  real {theirs[name]}\n  ours {ours[name]}" for name in theirs if name in different - known_names
     ]

@@ -89,8 +89,8 @@ AT_ONCE = 3
 def play(scenario: str, folder: Path) -> list[dict[str, Any]]:
     """Run the scenario with our broker over ``folder/store``; return the clients' record, also in ``folder/told``."""
     release, name, seed = scenario.split("-")
-    like = "4.9" if release.startswith("4.9") else "5.3"
-    with served_to_clients(folder / "store", SMALL + SCENARIOS[name], "--like", like) as namesrv:
+    served_release = "4.9" if release.startswith("4.9") else "5.3"
+    with served_to_clients(folder / "store", SMALL + SCENARIOS[name], "--release", served_release) as namesrv:
         return real_cluster.traffic(name, int(seed), folder / "told", namesrv, release)
 
 

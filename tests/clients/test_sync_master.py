@@ -51,7 +51,7 @@ async def ours(path: Path, release: str, in_sync: int, slowly: int) -> AsyncIter
     config, unknown = parse_properties(text)
     assert not unknown
     host = "127.0.0.1"
-    with bind(host, 0) as own_socket, bind(host, 0) as ha, MessageStore(path, config, like=LIKE[release]) as store:
+    with bind(host, 0) as own_socket, bind(host, 0) as ha, MessageStore(path, config, release=LIKE[release]) as store:
         async with (
             HaServer(store, ha) as source,
             ListeningBroker(store, BrokerConfig(), listening_socket=own_socket) as server,

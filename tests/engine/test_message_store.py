@@ -59,11 +59,11 @@ def test_the_example_of_the_module_works(tmp_path: Path) -> None:
     assert doctest.DocTestRunner(verbose=False).run(text).failed == 0
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_messages_survive_closing_and_opening(tmp_path: Path, like: Any, flush: str) -> None:
+def test_messages_survive_closing_and_opening(tmp_path: Path, release: Any, flush: str) -> None:
     settings = config(flushDiskType=flush)
-    with MessageStore(tmp_path / "store", settings, like=like) as store:
+    with MessageStore(tmp_path / "store", settings, release=release) as store:
         offsets = put(store, 700)
         assert store.wait_dispatched()
         positions = store.positions()
@@ -73,7 +73,7 @@ def test_messages_survive_closing_and_opening(tmp_path: Path, like: Any, flush: 
         if flush == "SYNC_FLUSH":
             assert positions.flushed == positions.wrote
     assert not (tmp_path / "store" / "abort").exists()
-    with MessageStore(tmp_path / "store", settings, like=like) as store:
+    with MessageStore(tmp_path / "store", settings, release=release) as store:
         assert store.recovery_plan.exit == "normal"
         assert store.positions().wrote == positions.wrote
         assert [store.max_offset_in_queue("Orders", queue) for queue in (0, 1, 2, 3)] == [234, 233, 233, 0]
@@ -144,7 +144,7 @@ def test_under_sync_flush_nothing_unflushed_is_dispatched() -> None:
 
 def test_4_9_dispatches_unflushed_units() -> None:
     settings = config(flushDiskType="SYNC_FLUSH")
-    store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False, like="4.9")
+    store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False, release="4.9")
     store.put_message(Message("Orders", b"x", properties={"WAIT": "false"}))
     store.services.step("reput")
     positions = store.positions()
@@ -351,21 +351,21 @@ def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
         assert store.query_by_offset_id("no id") is None
 
 
-@pytest.mark.parametrize("like", ["4.9", "5.3"])
-def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: Any) -> None:
+@pytest.mark.parametrize("release", ["4.9", "5.3"])
+def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(release: Any) -> None:
     """4.9 reads its delay levels after recovery, so a queue that lagged in a crash got tags codes instead of delivery
     times, as in the real store. Ours wrote the times.
     """
     disk = SimulatedDisk()
-    store = MessageStore(ROOT, config(), disk=disk, like=like, services=False)
+    store = MessageStore(ROOT, config(), disk=disk, release=release, services=False)
     put_first = store.put_message(Message("Orders", b"x", properties={"DELAY": "3", "TAGS": "T"})).append
     assert put_first is not None
     store.abandon()
-    with MessageStore(ROOT, config(), disk=disk, like=like, services=False) as second_store:
+    with MessageStore(ROOT, config(), disk=disk, release=release, services=False) as second_store:
         queue = second_store._parts.queues.queue("SCHEDULE_TOPIC_XXXX", 2)
         assert queue is not None
         (code,) = queue.read(0, 1)["tags_code"].tolist()
-    assert code == (ord("T") if like == "4.9" else put_first.store_timestamp + 10_000)
+    assert code == (ord("T") if release == "4.9" else put_first.store_timestamp + 10_000)
 
 
 def test_queue_entries_of_a_killed_process_are_flushed_again() -> None:

@@ -29,7 +29,7 @@ def bounds(account: list[dict], when: str) -> dict[tuple[str, int], tuple[int, i
 def test_java_recovers_and_reads_a_plugged_store_as_ours_does(tmp_path: Path, release: str) -> None:
     plan = {**dict(peer.plans(3, release))["clean"], "count": 400, "pauseEvery": 0}
     config, _ = from_mapping({"timerWheelEnable": False, "flushDiskType": "ASYNC_FLUSH", **plan["config"]})
-    lab = LabStore.create(tmp_path / "lab", config, like=release[:3])  # type: ignore[arg-type]
+    lab = LabStore.create(tmp_path / "lab", config, release=release[:3])  # type: ignore[arg-type]
     put_traffic.put(lab.store, put_traffic.messages(3, plan, 300))
     lab.store.flush()
     put_traffic.put(lab.store, put_traffic.messages("3 more", plan, 300))

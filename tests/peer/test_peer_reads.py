@@ -22,7 +22,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("seed", seeds)
 
 
-def like(release: str) -> str:
+def planned_release(release: str) -> str:
     """Return the value of ``--like`` for a release."""
     return release[:3]
 
@@ -45,7 +45,7 @@ def test_a_closed_store_reads_as_java_reads_it(tmp_path, unchanged, release, see
     shutil.copytree(store, opened)
     account = java.dump(plan, opened, in_place=release == "4.9.8")
     assert_aspects_agree(unchanged(opened), account)
-    tally = agree.recover(store, account, like(release))
+    tally = agree.recover(store, account, planned_release(release))
     assert not tally.differences, f"recover: {tally}"
 
 
@@ -60,8 +60,8 @@ def test_a_halted_store_is_planned_as_java_recovers_it(tmp_path, unchanged, rele
     account = java.dump(plan, recovered, in_place=True)
 
     for aspect, compare in (("recover", agree.recover), ("units", agree.units)):
-        likes = (like(release),) if aspect == "recover" else ()
-        tally = compare(unchanged(store), account, *likes)
+        releases = (planned_release(release),) if aspect == "recover" else ()
+        tally = compare(unchanged(store), account, *releases)
         assert not tally.differences, f"{aspect}: {tally}"
     # 4.9 puts a prepared unit at the log's end into the index again at each start: what it tells is what it leaves.
     account = java.dump(plan, recovered, in_place=release == "4.9.8")

@@ -56,7 +56,7 @@ def assert_reads_as_java_reads_it(store, account):
 @pytest.mark.parametrize("release", peer.RELEASES)
 def test_java_reads_what_we_wrote(tmp_path, release, seed):
     java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
-    with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+    with MessageStore(store, config_of(plan), release=release[:3]) as ours:
         put_traffic.put(ours, put_traffic.messages(seed, plan, 600))
         put_traffic.put_last(ours, plan)
         assert ours.wait_dispatched(TIMEOUT_S)
@@ -74,17 +74,17 @@ def test_a_store_changes_hands(tmp_path, release, seed, hand_overs):
         if turn % 2 == seed % 2:
             java.write({**plan, "seed": seed * 100 + turn, "count": 150}, store)
             continue
-        with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+        with MessageStore(store, config_of(plan), release=release[:3]) as ours:
             assert ours.recovery_plan.exit == "normal"
             # 4.9 dispatches again from where the queues end: prepared units behind that go into the index once more.
             assert ours.recovery_plan.units == 0 or release == "4.9.8"
             put_traffic.put(ours, put_traffic.messages(f"{seed} {turn}", plan, 150))
         assert not (store / "abort").exists()
-    with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+    with MessageStore(store, config_of(plan), release=release[:3]) as ours:
         put_traffic.put_last(ours, plan)
     account = java.dump(plan, store)
     assert_reads_as_java_reads_it(store, account)
-    with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+    with MessageStore(store, config_of(plan), release=release[:3]) as ours:
         assert (ours.positions().wrote, bounds_of(ours)) == java_bounds(account, "dispatched")
 
 
@@ -103,7 +103,7 @@ def test_our_crashed_store_is_recovered_alike(tmp_path, release, seed):
     java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
     pick = random.Random(f"crash {seed} {release}")
     config = config_of(plan, flushDiskType=pick.choice(["ASYNC_FLUSH", "SYNC_FLUSH"]))
-    ours = MessageStore(store, config, like=release[:3])
+    ours = MessageStore(store, config, release=release[:3])
     batches = list(put_traffic.messages(seed, plan, 700))
     stops = pick.randrange(len(batches))
     put_traffic.put(ours, batches[:stops])
@@ -123,7 +123,7 @@ def assert_both_recover_alike(java, plan, store, folder, release):
     shutil.copytree(store, their_copy)
     shutil.copytree(store, our_copy)
     account = java.dump(plan, their_copy, in_place=True)
-    with MessageStore(our_copy, config, like=release[:3]) as opened:
+    with MessageStore(our_copy, config, release=release[:3]) as opened:
         done = opened.recovery_plan
         assert opened.wait_dispatched(TIMEOUT_S)
         assert (done.end_offset, bounds_of(opened)) == java_bounds(
@@ -133,7 +133,7 @@ def assert_both_recover_alike(java, plan, store, folder, release):
     assert our_result.log == their_result.log
     assert our_result.queues == their_result.queues
     assert our_result.index == their_result.index
-    with MessageStore(their_copy, config, like=release[:3]) as opened:
+    with MessageStore(their_copy, config, release=release[:3]) as opened:
         assert opened.recovery_plan.units == 0 or release == "4.9.8"
         assert (opened.positions().wrote, bounds_of(opened)) == java_bounds(account, "dispatched")
 

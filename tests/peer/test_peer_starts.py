@@ -49,9 +49,9 @@ def written(tmp_path_factory):
     return of
 
 
-def planned(store, like):
+def planned(store, release):
     with open_store(store, from_mapping({**CONFIG, "timerWheelEnable": False})[0]) as opened:
-        return recovery.plan(opened, like)
+        return recovery.plan(opened, release)
 
 
 def log_file(store, number):

@@ -361,9 +361,9 @@ class MalformedRequest(NamedTuple):
     body: bytes
 
 
-def malformed_requests(like: Release) -> Iterator[MalformedRequest]:
+def malformed_requests(release: Release) -> Iterator[MalformedRequest]:
     """Yield all requests for a broker of a release (as the table of releases names it)."""
-    unknown = unknown_requests(like)
+    unknown = unknown_requests(release)
     rows = {request.code: request for request in BROKER}
     assert set(USUAL) | NOT_ASKED >= set(rows), sorted(set(rows) - set(USUAL) - NOT_ASKED)
     for code in (*OTHER_CODES, *sorted(unknown)):
@@ -449,14 +449,14 @@ async def prepare(connection: Connection) -> None:
 Answered = tuple[int | None, str | None, tuple[str, ...]]
 
 
-async def answers(address: str, like: str) -> dict[str, Answered]:
+async def answers(address: str, release: str) -> dict[str, Answered]:
     """Return a broker's answer to each: code, first line of the remark, names of header fields."""
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     results: dict[str, Answered] = {}
     try:
         await prepare(connection)
-        for odd in malformed_requests(like):
+        for odd in malformed_requests(release):
             assert odd.name not in results, odd.name
             if connection.closed.is_set():
                 connection = await connect(host, int(port))

@@ -187,7 +187,7 @@ class OurTraffic:
     # Clients
 
     async def _producer(self, group: str, **options: Any) -> Producer:
-        config = ProducerConfig(like=self._version[:3], send_timeout=10.0, **options)
+        config = ProducerConfig(release=self._version[:3], send_timeout=10.0, **options)
         producer = Producer(group, self._namesrv, config)
         await producer.start()
         return producer
@@ -445,7 +445,7 @@ class OurTraffic:
         await self._topic(setting_up, b, 2)
         await setting_up.stop()
         consumer = await self._consumer(group, {a: "*", b: "*"})
-        config = ProducerConfig(like=self._version[:3], send_timeout=10.0)
+        config = ProducerConfig(release=self._version[:3], send_timeout=10.0)
         decides = _DecideByMessage(self._say)
         producer = Producer(f"peer-tx-{group}", self._namesrv, config, listener=decides)
         await producer.start()

@@ -27,7 +27,7 @@ class PutLog:
         self,
         folder: Path,
         file_size: int = 1 << 16,
-        like: Release = NEWEST,
+        release: Release = NEWEST,
         is_batch_topic: Callable[[str], bool] = lambda topic: topic.startswith("Batch"),
         **config: Any,
     ) -> None:
@@ -40,7 +40,7 @@ class PutLog:
             self.files,
             self.offsets,
             lambda: self.now,
-            like=like,
+            release=release,
             is_batch_topic=is_batch_topic,
         )
 

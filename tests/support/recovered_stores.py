@@ -85,11 +85,11 @@ def opened(
 
 
 def recover(
-    root: Path, config: MessageStoreConfig, like: Release = "5.3", disk: Disk | None = None
+    root: Path, config: MessageStoreConfig, release: Release = "5.3", disk: Disk | None = None
 ) -> tuple[RecoveryPlan, OpenedStore]:
     """Recover the store at ``root``, whose log may be empty; the parts are left open."""
-    parts = opened(root, config, disk, release=like)
-    plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, like, empty_log=True)
+    parts = opened(root, config, disk, release=release)
+    plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, release, empty_log=True)
     return plan, parts
 
 

@@ -11,7 +11,7 @@ from handmade_stores import healthy
 from engine.cli.main import main
 
 
-def like(name: str) -> str:
+def release_of_store(name: str) -> str:
     return golden_stores.release_of(name)
 
 

@@ -173,9 +173,9 @@ class RecoveryPanel(ThemedPanel):
         self.files.refresh_look()
         self.outcome.retheme()
 
-    def _choose(self, like: Release) -> None:
+    def _choose(self, release: Release) -> None:
         if self._job is not None:
-            self._job.ask(like)
+            self._job.ask(release)
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -200,9 +200,9 @@ class RecoveryPanel(ThemedPanel):
             layout.addWidget(chip)
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
-        self.release.setVisible(job is not None and job.possible and job.like is not None)
+        self.release.setVisible(job is not None and job.possible and job.release is not None)
         self.release.setEnabled(job is not None and job.possible and not job.running)
-        self.release.setCurrentIndex(self.release.findData(job.like) if job is not None and job.like else -1)
+        self.release.setCurrentIndex(self.release.findData(job.release) if job is not None and job.release else -1)
         self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
         self._lines.setVisible(plan is not None)
         rows = []

@@ -28,12 +28,14 @@ STAGING = ".storescope-trial"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A copy at ``folder`` that was recovered as ``like``: ``figures`` hold what stands there against what was expected
-    (the plan; of a later round how the copy stood before it). ``round`` counts from 1, ``took`` is in seconds.
+    """A copy at ``folder`` that was recovered as ``release`` does it.
+
+    ``figures`` compare it with what was expected: the plan, or in a later round the copy before that round. ``round``
+    counts from 1, ``took`` is in seconds.
     """
 
     folder: Path
-    like: Release
+    release: Release
     end_offset: int
     figures: tuple[Figure, ...]
     took: float
@@ -62,7 +64,7 @@ def save_plan(plan: RecoveryPlan, other_start: Start | None, written: tuple[Rele
 
 def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan: RecoveryPlan, target: Path) -> Trial:
     """Copy what recovery of the store at ``path`` needs to ``target`` (absent or an empty directory outside of it)
-    and recover it there as ``plan.like``. Returns the result beside the plan. Raises StoreError, OSError, and
+    and recover it there as ``plan.release``. Returns the result beside the plan. Raises StoreError, OSError, and
     what ``control.check`` raises; then nothing is left behind.
     """
     from engine.files.temporary_folders import staged
@@ -83,12 +85,12 @@ def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan:
         copy_out(copy, progress)
         control.check()
         began = time.perf_counter()
-        done, sizes = _recover(folder, config, plan.like)
+        done, sizes = _recover(folder, config, plan.release)
         seconds = time.perf_counter() - began
         control.check()
-        state_after, _next = _state(folder, sizes, plan.like)
+        state_after, _next = _state(folder, sizes, plan.release)
         figures = tuple(_against_plan(plan, done, state_after, folder))
-    return Trial(target, plan.like, state_after.end_offset, figures, seconds)
+    return Trial(target, plan.release, state_after.end_offset, figures, seconds)
 
 
 def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> Trial:
@@ -100,13 +102,13 @@ def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> 
     folder, config = tried.folder, config.without_paths() if config is not None else None
     with open_store(folder, config) as store:
         sizes = derived_config(store)
-    state_before, _plan = _state(folder, sizes, tried.like)
+    state_before, _plan = _state(folder, sizes, tried.release)
     began = time.perf_counter()
-    done, sizes = _recover(folder, config, tried.like)
+    done, sizes = _recover(folder, config, tried.release)
     seconds = time.perf_counter() - began
-    state_after, _next = _state(folder, sizes, tried.like)
+    state_after, _next = _state(folder, sizes, tried.release)
     figures = tuple(_against_before(state_before, done, state_after))
-    return Trial(folder, tried.like, state_after.end_offset, figures, seconds, tried.round + 1)
+    return Trial(folder, tried.release, state_after.end_offset, figures, seconds, tried.round + 1)
 
 
 def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
@@ -124,7 +126,9 @@ def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfi
     return config.without_paths()
 
 
-def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> tuple[RecoveryPlan, MessageStoreConfig]:
+def _recover(
+    folder: Path, config: MessageStoreConfig | None, release: Release
+) -> tuple[RecoveryPlan, MessageStoreConfig]:
     """Do in the copy what ``recover --apply`` does, with the configuration that the store was opened with."""
     from engine.inspection.derived_config import derived_config
     from engine.inspection.recovery import plan as plan_of
@@ -132,19 +136,19 @@ def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> 
     from engine.message_store import MessageStore
 
     with open_store(folder, config) as store:
-        shown = plan_of(store, like, heal=True, losses=False)
+        shown = plan_of(store, release, heal=True, losses=False)
         if not shown.will_start:
             raise StoreError(sentence("a broker would not start here: {message}", message=shown.blockers[0].message))
         sizes = derived_config(store)
-    with MessageStore(folder, sizes, like=like, services=False, empty_log=True) as opened:
+    with MessageStore(folder, sizes, release=release, services=False, empty_log=True) as opened:
         return opened.recovery_plan, sizes
 
 
-def _state(folder: Path, config: MessageStoreConfig, like: Release) -> tuple[StoreState, RecoveryPlan]:
+def _state(folder: Path, config: MessageStoreConfig, release: Release) -> tuple[StoreState, RecoveryPlan]:
     """Return the state of the closed copy, read from its files."""
     from engine.lab.store_state import of_files
 
-    return of_files(folder, config, like)
+    return of_files(folder, config, release)
 
 
 def _against_plan(plan: RecoveryPlan, done: RecoveryPlan, state_after: StoreState, copy: Path) -> Iterator[Figure]:

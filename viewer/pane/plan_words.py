@@ -46,7 +46,7 @@ class FateRow:
 
 def release_name(plan: RecoveryPlan) -> str:
     """Return the release whose start is planned."""
-    return of(plan.like).title
+    return of(plan.release).title
 
 
 def _nothing_more(plan: RecoveryPlan) -> str:
@@ -69,11 +69,11 @@ def start_rows(
         why = " · ".join(part for part in _blocker_parts(blockers[0]).values() if part) if blockers else ""
         if len(blockers) > 1:
             why += " · " + tr("and {n:,} more", n=len(blockers) - 1)
-        if written is not None and written[0] == start.like:
+        if written is not None and written[0] == start.release:
             writer_note = tr("it probably wrote this store: {why}", why=engine_words(written[1]))
             why = f"{why} · {writer_note}" if why else writer_note
         why = why or tr("nothing in the store keeps it from starting")
-        rows.append(PlanRow("error" if blockers else "ok", of(start.like).title, verdict, why))
+        rows.append(PlanRow("error" if blockers else "ok", of(start.release).title, verdict, why))
     return rows
 
 

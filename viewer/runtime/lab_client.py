@@ -72,7 +72,7 @@ class LabClient:
         self,
         folder: Path,
         config: MessageStoreConfig | None = None,
-        like: Release = NEWEST,
+        release: Release = NEWEST,
         disk_bytes: int = DISK_BYTES,
     ) -> OpenedStore:
         """Open the lab store at ``folder``, or make one of ``config`` there (new or empty folder).
@@ -80,21 +80,21 @@ class LabClient:
         ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,
         ``CannotRead`` for missing rights, ``StoreLocked``), ``OSError``.
         """
-        opened: OpenedStore = await self._begin("start", Path(folder), config, like, disk_bytes)
+        opened: OpenedStore = await self._begin("start", Path(folder), config, release, disk_bytes)
         self.opened = opened
         return opened
 
     async def open_store(
-        self, path: Path, config: MessageStoreConfig | None = None, like: Release | None = None
+        self, path: Path, config: MessageStoreConfig | None = None, release: Release | None = None
     ) -> OpenedStore:
         """Open a store that is no lab's for writing; its power is never cut, and nothing in it expires meanwhile.
 
         Sizes that ``config`` does not give are worked out from its files, and so is the release
-        without ``like``. Raises as :meth:`start`; ``StoreLocked``
+        without ``release``. Raises as :meth:`start`; ``StoreLocked``
         names the process that has it open.
         """
         writing_config = await asyncio.to_thread(config_for_writing, Path(path), config)
-        opened: OpenedStore = await self._begin("open_store", Path(path), writing_config, like)
+        opened: OpenedStore = await self._begin("open_store", Path(path), writing_config, release)
         self.opened = opened
         return opened
 

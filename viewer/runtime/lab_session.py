@@ -106,7 +106,7 @@ class LabSession(QObject):
         """The lab's folder, which holds ``store/``; None where somebody's own store is open for writing."""
         self.store: Path | None = None
         self.config: MessageStoreConfig | None = None
-        self.like: Release = NEWEST
+        self.release: Release = NEWEST
         self.sample: PositionSample | None = None
         self.counts: LoadCounts | None = None
         self.load: LoadSettings | None = None
@@ -161,17 +161,17 @@ class LabSession(QObject):
 
     # ---- opening and closing -----------------------------------------------------------------------------------------
 
-    async def open(self, folder: Path, config: MessageStoreConfig | None, like: Release) -> None:
+    async def open(self, folder: Path, config: MessageStoreConfig | None, release: Release) -> None:
         """Make the lab store of ``folder``, or open the one that is there. Raises as :meth:`LabClient.start`."""
         await self.close()
         client = self._client()
-        self._take(client, await client.start(folder, config, like))
+        self._take(client, await client.start(folder, config, release))
 
-    async def open_store(self, path: Path, config: MessageStoreConfig | None, like: Release | None = None) -> None:
+    async def open_store(self, path: Path, config: MessageStoreConfig | None, release: Release | None = None) -> None:
         """Open somebody's own store for writing: its power is never cut. Raises as :meth:`LabClient.open_store`."""
         await self.close()
         client = self._client()
-        self._take(client, await client.open_store(path, config, like))
+        self._take(client, await client.open_store(path, config, release))
 
     def _client(self) -> LabClient:
         from viewer.runtime.lab_client import LabClient
@@ -182,7 +182,7 @@ class LabSession(QObject):
     def _take(self, client: LabClient, opened: OpenedStore) -> None:
         self.client, self.store = client, opened.root.absolute()
         self.folder = opened.folder if opened.is_lab else None
-        self.config, self.like = opened.config, opened.like
+        self.config, self.release = opened.config, opened.release
         self.dead = ""
         self.done.clear()
         self.history = history_of(self.store)
@@ -409,7 +409,7 @@ class LabSession(QObject):
             if folder is not None:
                 await asyncio.to_thread(change_config, folder, config)
             client = self._client()
-            opening = client.start(folder) if folder is not None else client.open_store(store, config, self.like)
+            opening = client.start(folder) if folder is not None else client.open_store(store, config, self.release)
             self._take(client, await opening)
             self.done.extend(done)
         except (StoreError, OSError) as error:

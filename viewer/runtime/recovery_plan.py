@@ -39,7 +39,7 @@ class RecoveryJob(QObject):
         self.at = 0.0
         self.took = 0.0
         """Seconds in which the plan was worked out; it reads what a start reads."""
-        self.like: Release | None = None
+        self.release: Release | None = None
         """The release whose start is planned; None until the first plan says which one wrote the store."""
         self.other: OtherReleaseStart | None = None
         """How the other release would start."""
@@ -77,11 +77,11 @@ class RecoveryJob(QObject):
         untried = self.plan is None and not self.running and not self.error
         return self.possible and untried and log.sequence.total_size <= MAX_AUTOMATIC_PLAN_BYTES
 
-    def ask(self, like: Release | None = None) -> None:
-        """Work the plan out anew, as release ``like`` would start: at first the one that seems to have written it."""
+    def ask(self, release: Release | None = None) -> None:
+        """Work the plan out anew for a start of ``release``: at first the one that seems to have written it."""
         if self.running or not self.possible:
             return
-        self.like = like or self.like
+        self.release = release or self.release
         self.running = True
         self.changed.emit()
         self._session.jobs.start(self._run())
@@ -90,7 +90,7 @@ class RecoveryJob(QObject):
         session = self._session
         try:
             planned: PlanResult = await session.jobs.in_worker(
-                tr("Recovery plan"), "viewer.runtime.store_work:plan", session.path, session.config, self.like
+                tr("Recovery plan"), "viewer.runtime.store_work:plan", session.path, session.config, self.release
             )
         except Cancelled:
             self.error = tr("Stopped.")
@@ -101,7 +101,7 @@ class RecoveryJob(QObject):
         else:
             self.plan, self.error, self.stale, self.at = planned.plan, "", False, time.time()
             self.took, self.other, self.written = planned.seconds, planned.other_start, planned.written
-            self.like = planned.plan.like
+            self.release = planned.plan.release
             self._refuse()
         finally:
             self.running = False

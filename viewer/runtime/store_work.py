@@ -35,7 +35,7 @@ class CheckResult:
 class OtherReleaseStart:
     """Says if a broker of the other release would start, and what keeps it from that."""
 
-    like: Release
+    release: Release
     will_start: bool
     blockers: tuple[Blocker, ...]
 
@@ -52,9 +52,9 @@ class PlanResult:
     written: tuple[Release, str] | None = None
 
 
-def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release | None) -> PlanResult:
-    """Plan the start of a broker of release ``like`` on the store at ``path``; without ``like``, of the release that
-    seems to have written it.
+def plan(control: Control, path: Path, config: MessageStoreConfig | None, release: Release | None) -> PlanResult:
+    """Plan the start of a broker of ``release`` on the store at ``path``; None: of the release that seems to have
+    written it.
     """
     from engine.inspection import open_store, start_losses
     from engine.inspection.recovery import NO_PLAN
@@ -64,14 +64,14 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
     control.report(0, None)
     with open_store(path, config) as store:
         began = time.monotonic()
-        like = like or release_of(store)
-        plan = plan_of(store, like, losses=False)
+        release = release or release_of(store)
+        plan = plan_of(store, release, losses=False)
         seconds = time.monotonic() - began
         plan = start_losses.of_plan(store, plan, start_losses.WalkOptions(control.report, _Cancel(control)))
         store.refuse_unread(NO_PLAN)
         try:
-            other_plan = plan_of(store, compared_with(like), losses=False)
-            other_start = OtherReleaseStart(other_plan.like, other_plan.will_start, other_plan.blockers)
+            other_plan = plan_of(store, compared_with(release), losses=False)
+            other_start = OtherReleaseStart(other_plan.release, other_plan.will_start, other_plan.blockers)
         except StoreError:
             other_start = None
         return PlanResult(plan, seconds, other_start, guess(store))

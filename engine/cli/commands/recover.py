@@ -100,11 +100,11 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
 
 
 def _plan_with_progress(
-    store: StoreSnapshot, like: Release, out: Output, *, heal: bool = False, losses: bool = True
+    store: StoreSnapshot, release: Release, out: Output, *, heal: bool = False, losses: bool = True
 ) -> RecoveryPlan:
     """The plan, with progress while the log is walked, and looked through for what is lost."""
     with Progress("recover", 1, out.quiet) as progress:
-        return plan(store, like, heal=heal, losses=losses, look=WalkOptions(progress.at))
+        return plan(store, release, heal=heal, losses=losses, look=WalkOptions(progress.at))
 
 
 def _apply(args: argparse.Namespace, out: Output) -> int:
@@ -173,7 +173,7 @@ def _planned(recovery: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterato
     """Describe what applying the plan does, in numbers; ``broker`` is what a broker would do."""
     yield f"Before you go on: storescope snapshot {shlex.quote(path)} COPY --recovery-set saves what this changes."
     exit_words = "a crash" if recovery.exit == "abnormal" else "a clean stop"
-    yield f"Recovery of {path} as RocketMQ {recovery.like} starts after {exit_words}:"
+    yield f"Recovery of {path} as RocketMQ {recovery.release} starts after {exit_words}:"
     dropped_words = (
         f"{number_of(recovery.units_dropped, 'unit', 'units')} and "
         f"{number_of(recovery.bytes_dropped, 'byte', 'bytes')} after it are removed"
@@ -216,20 +216,20 @@ def _for_people(
     if recovery.empty_log is not None:
         out.line(f"{escape_controls(recovery.empty_log.folder)}: {recovery.empty_log.message}")
     for start in (recovery, *other_recoveries):
-        out.line(f"RocketMQ {start.like} would start: {_verdict(start)}")
+        out.line(f"RocketMQ {start.release} would start: {_verdict(start)}")
     if written is not None:
         out.line(f"Probably written by RocketMQ {of(written[0]).covers}: {written[1]}.")
     losses = [loss.messages for loss in (recovery.undispatched, recovery.dropped) if loss is not None]
     if recovery.will_start and losses:
         lost = losses_text(sum(losses), recovery.misnumbered, loses_new_messages=recovery.loses_new_messages)
-        out.line(f"Lost by this start of RocketMQ {recovery.like}: {lost}{', listed below' if sum(losses) else ''}")
+        out.line(f"Lost by this start of RocketMQ {recovery.release}: {lost}{', listed below' if sum(losses) else ''}")
     out.line()
     if recovery.blockers:
-        out.line(f"The plan below shows what RocketMQ {recovery.like} would do after this is fixed.")
+        out.line(f"The plan below shows what RocketMQ {recovery.release} would do after this is fixed.")
     elif other_recoveries:
         out.line(
-            f"The plan below is for RocketMQ {recovery.like}; for {other_recoveries[0].like} use --release "
-            f"{other_recoveries[0].like}."
+            f"The plan below is for RocketMQ {recovery.release}; for {other_recoveries[0].release} use --release "
+            f"{other_recoveries[0].release}."
         )
     if recovery.queues_known:
         dispatched_words = f"{number_of(recovery.units, 'unit', 'units')} from offset {recovery.dispatch_from:,}"

@@ -183,7 +183,7 @@ class UndispatchedUnits:
         dispatched_count = sum(units.values()) - lost
         count = lost + dispatched_count
         if not lost:
-            other_plan = self._starts.plan(compared_with(plan.like))
+            other_plan = self._starts.plan(compared_with(plan.release))
             leaves = (
                 sum(_left_out_by(other_plan, units).values()) if other_plan is not None and other_plan.will_start else 0
             )
@@ -192,8 +192,8 @@ class UndispatchedUnits:
                     "RocketMQ {own} dispatches it again when it starts, {other} leaves {leaves:,} out",
                     "RocketMQ {own} dispatches them again when it starts, {other} leaves {leaves:,} out",
                     n=count,
-                    own=plan.like,
-                    other=other_plan.like,
+                    own=plan.release,
+                    other=other_plan.release,
                     leaves=leaves,
                 )
                 return " · " + fate, "note" if self._store.abort else None, {}

@@ -48,13 +48,15 @@ def of(store: StoreSnapshot, starts: StartEffects, findings: Sequence[Finding], 
     is_known = not undecoded.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
     is_bad_copy = any(finding.id == catalogue.DK04.id for finding in grave)
     already = lost_already(store, log) if is_known else None
-    lost = {like: _describe_start(starts.losses(like), already) if is_known else None for like in starts.releases}
+    lost = {
+        release: _describe_start(starts.losses(release), already) if is_known else None for release in starts.releases
+    }
     is_foreign = not log.units and any(finding.id == catalogue.CL01.id for finding in grave)
-    for like, start in lost.items():
+    for release, start in lost.items():
         if start is not None and store.log.sequence.doubles:
             start["losesNewMessages"] = True
         elif start is not None and start["starts"] and not start["messages"] and (is_bad_copy or is_foreign):
-            lost[like] = None  # the plan counts readable messages, and what the original files hold is unknown
+            lost[release] = None  # the plan counts readable messages, and what the original files hold is unknown
     plan = next_start.of_own_release(store, starts)
     return {
         "whatHappened": name_next_start(what_happened(grave, crashed=store.abort), release_of(store)),
@@ -64,7 +66,7 @@ def of(store: StoreSnapshot, starts: StartEffects, findings: Sequence[Finding], 
         "lostByNextStart": lost,
         "firstSteps": [
             {**step, "text": name_next_start(step["text"], release_of(store))}
-            for step in _steps(store, plan, grave, lost[plan.like] if plan is not None else None)
+            for step in _steps(store, plan, grave, lost[plan.release] if plan is not None else None)
         ],
     }
 

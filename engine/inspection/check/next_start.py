@@ -85,13 +85,13 @@ class StartEffects:
             return recovery.mapped_checkpoint(self._store)[0]
         return None
 
-    def plan(self, like: Release) -> RecoveryPlan | None:
+    def plan(self, release: Release) -> RecoveryPlan | None:
         """The plan of one release; None for a part of a store, unreadable bytes, a running broker, or an
         undecoded log.
         """
-        if like not in self._plans:
-            self._plans[like] = self._made(like)
-        return self._plans[like]
+        if release not in self._plans:
+            self._plans[release] = self._made(release)
+        return self._plans[release]
 
     @property
     def indexed_from(self) -> int | None:
@@ -102,22 +102,22 @@ class StartEffects:
         plan = self.plan(self.release or NEWEST) if self._store.abort else None
         return plan.first_pass.start if plan is not None and plan.will_start and plan.first_pass is not None else None
 
-    def _made(self, like: Release) -> RecoveryPlan | None:
+    def _made(self, release: Release) -> RecoveryPlan | None:
         store = self._store
         if store.paths is None or store.unread or store.lock_state == "held" or self.dledger:
             return None
         with contextlib.suppress(StoreError):
-            return recovery.plan(store, like, losses=False)
+            return recovery.plan(store, release, losses=False)
         return None
 
-    def losses(self, like: Release) -> RecoveryPlan | None:
+    def losses(self, release: Release) -> RecoveryPlan | None:
         """Return :meth:`plan` with the messages that the start loses. The log is read once for both releases, and only
         from the first unit on that the check did not find in its queue. Raises :class:`CannotRead`.
         """
         if self._losses is None:
-            plans = [plan for release in self.releases if (plan := self.plan(release)) is not None]
-            self._losses = {plan.like: plan for plan in self._with_losses(plans)}
-        return self._losses.get(like)
+            plans = [plan for planned in self.releases if (plan := self.plan(planned)) is not None]
+            self._losses = {plan.release: plan for plan in self._with_losses(plans)}
+        return self._losses.get(release)
 
     def _with_losses(self, plans: list[RecoveryPlan]) -> list[RecoveryPlan]:
         store = self._store
@@ -131,7 +131,7 @@ class StartEffects:
             since = min([since, *(cut for cut in cuts if cut is not None)])
         undispatched_losses = dict(
             zip(
-                (plan.like for plan in readable_plans),
+                (plan.release for plan in readable_plans),
                 start_losses.undispatched(store, readable_plans, since=since),
                 strict=True,
             )
@@ -141,9 +141,11 @@ class StartEffects:
         store.refuse_unread(recovery.NO_PLAN)
         return [
             replace(
-                plan, undispatched=undispatched_losses[plan.like], dropped=dropped_losses[plan.end_offset, plan.log_max]
+                plan,
+                undispatched=undispatched_losses[plan.release],
+                dropped=dropped_losses[plan.end_offset, plan.log_max],
             )
-            if plan.like in undispatched_losses
+            if plan.release in undispatched_losses
             else plan
             for plan in plans
         ]
@@ -156,11 +158,11 @@ class StartEffects:
         refused: dict[Subject, tuple[Blocker, list[Release]]] = {}
         if self._store.paths is None:
             return refused
-        for like in self.releases:
-            plan = self.plan(like) if needs_plans else None
-            for blocker in plan.blockers if plan is not None else recovery.loading(self._store, like):
+        for release in self.releases:
+            plan = self.plan(release) if needs_plans else None
+            for blocker in plan.blockers if plan is not None else recovery.loading(self._store, release):
                 if blocker.finding != "AB01":  # a running broker is not a fault
-                    refused.setdefault((blocker.finding, blocker.file), (blocker, []))[1].append(like)
+                    refused.setdefault((blocker.finding, blocker.file), (blocker, []))[1].append(release)
         return refused
 
 
@@ -404,7 +406,7 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: StartEffects)
         "the start continues where the queue ends",
         "A start of {release} gives {n:,} units of {queues:,} queues wrong queue offsets: {jump}, "
         "and the start continues where the queue ends",
-        release=plan.like,
+        release=plan.release,
         n=plan.misnumbered,
         queues=len(queues),
         jump=jump,
@@ -416,7 +418,7 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: StartEffects)
         "expected": unit.queue_offset if isinstance(unit, Unit) else None,
         "found": end,
         "queues": [{"queue": f"{q.topic}/{q.queue_id}", "units": q.shifted} for q in queues[:MAX_LISTED]],
-        "like": plan.like,
+        "like": plan.release,
     }
     evidence[HAPPENED] = sentence("{jump}: the messages in between are gone, and the queues end before them", jump=jump)
     yield rules.RP03.finding(text, file.path if file else None, place, evidence)
@@ -430,7 +432,7 @@ def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: StartEffects
     if loss is None or not loss.messages:
         return
     file = store.log.sequence.find(loss.first_unit)
-    evidence = {**loss.record(), "queues": [row.record() for row in loss.queues[:MAX_LISTED]], "like": plan.like}
+    evidence = {**loss.record(), "queues": [row.record() for row in loss.queues[:MAX_LISTED]], "like": plan.release}
     ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in plan.queues}
     for row in evidence["queues"]:
         row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)

@@ -87,7 +87,7 @@ BULK_BYTES = 64 << 20
 def recover(
     source: RecoverySource,
     targets: StoreParts,
-    like: Release = NEWEST,
+    release: Release = NEWEST,
     bulk: MakeBulk | None = None,
     *,
     empty_log: bool = False,
@@ -101,27 +101,27 @@ def recover(
     :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
     """
     if bulk is None or source.log.total_size < BULK_BYTES:
-        return _recover(source, targets, like, None, empty_log, progress)
+        return _recover(source, targets, release, None, empty_log, progress)
     with bulk() as bulk_dispatch:
-        return _recover(source, targets, like, bulk_dispatch, empty_log, progress)
+        return _recover(source, targets, release, bulk_dispatch, empty_log, progress)
 
 
 def _recover(
     source: RecoverySource,
     targets: StoreParts,
-    like: Release,
+    release: Release,
     bulk: BulkDispatcher | None,
     empty_log: bool,
     progress: OffsetProgress | None,
 ) -> RecoveryPlan:
     if progress is not None:
         source = replace(source, watch=lambda _start, place, _end: progress(place))
-    if not (source.abort and source.heal) or recovery_blockers.load(source, like).blockers:
-        plan = recovery.plan(source, like)
+    if not (source.abort and source.heal) or recovery_blockers.load(source, release).blockers:
+        plan = recovery.plan(source, release)
         apply(plan, source, targets, bulk, empty_log=empty_log, progress=progress)
         return plan
-    execution = _Execution(targets, like, bulk, source.listing, empty_log, progress)
-    plan = recovery.plan(source, like, execution)
+    execution = _Execution(targets, release, bulk, source.listing, empty_log, progress)
+    plan = recovery.plan(source, release, execution)
     if not execution.begun:
         execution.start(plan)
     execution.finish(plan)
@@ -142,13 +142,13 @@ def apply(
     Raises :class:`LogIsEmpty` (unless ``empty_log``) and :class:`WouldNotStart` before anything is changed,
     ``OSError`` as it comes.
     """
-    execution = _Execution(targets, plan.like, bulk, source.listing, empty_log, progress)
+    execution = _Execution(targets, plan.release, bulk, source.listing, empty_log, progress)
     execution.refuse_empty(plan.empty_log)
     if not plan.will_start:
         raise WouldNotStart(plan)
     execution.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
-    rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
+    rules = recovery.dispatch_rules(recovery.rules_of(source, plan.release))
     passes = (recovery.walk_rules(rules, source), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:
@@ -164,7 +164,7 @@ class _Execution:
     def __init__(
         self,
         targets: StoreParts,
-        like: Release,
+        release: Release,
         bulk: BulkDispatcher | None,
         listing: Listing,
         empty_log: bool,
@@ -173,7 +173,7 @@ class _Execution:
         self._to = targets
         self._listing = listing
         self._bulk = bulk
-        self._like = like
+        self._release = release
         self._may_be_empty = empty_log
         self._progress = progress
         self._before: Checkpoint | None = None  # the earlier checkpoint, if it was set to zeros
@@ -223,7 +223,7 @@ class _Execution:
         zero = replace(self._before, physic_msg_timestamp=0, logics_msg_timestamp=0)
         targets.disk.write_file(targets.paths.checkpoint, encode(zero), sync=True)
         targets.checkpoint.load()
-        AbortFile(targets.disk, targets.paths, self._like).create()
+        AbortFile(targets.disk, targets.paths, self._release).create()
 
     # -- units
 
@@ -368,7 +368,7 @@ class _Execution:
             and queue_plan.current_state is not None
             and queue_plan.current_state.ext_end is not None
         ):
-            queue.correct_min(plan.log_min, plan.like)  # deletes ext files, too
+            queue.correct_min(plan.log_min, plan.release)  # deletes ext files, too
         if queue.state() != final:
             queue.restore(final)
         in_place = queue_plan.current_state is not None and queue_plan.current_state.last_file == final.last_file

@@ -7,6 +7,7 @@ quickly.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -273,7 +274,7 @@ class DLedgerPlan:
 class RecoveryPlan:
     """Everything that a start would do to the files. Offsets are bytes of the commit log unless a name says else."""
 
-    like: Release
+    release: Release
     will_start: bool
     blockers: tuple[Blocker, ...]
     exit: Literal["normal", "abnormal"]
@@ -315,6 +316,12 @@ class RecoveryPlan:
     loses_new_messages: bool = False  # two log files begin at one offset: a broker writes to one and reads the other
 
     @property
+    def like(self) -> Release:
+        """Older name of ``release``."""
+        warnings.warn("RecoveryPlan.like is called release now", DeprecationWarning, stacklevel=2)
+        return self.release
+
+    @property
     def changes_nothing(self) -> bool:
         """True if the plan leaves every byte of the log, the queues and the index as it is."""
         return not (
@@ -349,8 +356,8 @@ class RecoveryPlan:
         """The ``recoveryPlan`` record of the command line."""
         return {
             "type": "recoveryPlan",
-            "like": self.like,
-            "release": self.like,
+            "like": self.release,
+            "release": self.release,
             "emptyLog": self.empty_log.record() if self.empty_log is not None else None,
             "willStart": self.will_start,
             "blockers": _blockers(self.blockers),
@@ -403,7 +410,7 @@ class Start(Protocol):
     """A start by one release; a plan is one."""
 
     @property
-    def like(self) -> Release:
+    def release(self) -> Release:
         """The release."""
 
     @property
@@ -422,7 +429,7 @@ def recovery_record(
     and the release that seems to have ``written`` the store, with the reason.
     """
     releases = [
-        {"release": start.like, "willStart": start.will_start, "blockers": _blockers(start.blockers)}
+        {"release": start.release, "willStart": start.will_start, "blockers": _blockers(start.blockers)}
         for start in (plan, *other_starts)
     ]
     written_by = {"release": written[0], "why": written[1], "guess": True} if written is not None else None
@@ -485,7 +492,7 @@ def file_limit_words(plan: RecoveryPlan) -> str:
     """
     if plan.file_limit is None:
         return ""
-    title, file_limit, files = of(plan.like).title, plan.file_limit, plan.log_files
+    title, file_limit, files = of(plan.release).title, plan.file_limit, plan.log_files
     return plural(
         "{release} looks back at {count:,} of {n:,} log file: with commitLogRecoverMaxNum={most} it looks at all",
         "{release} looks back at {count:,} of {n:,} log files: with commitLogRecoverMaxNum={most} it looks at all",
@@ -499,12 +506,12 @@ def file_limit_words(plan: RecoveryPlan) -> str:
 def dledger_cut_words(plan: RecoveryPlan) -> str:
     """Return a sentence on where a start after a crash cuts the queues of a DLedger log, and why; "" elsewhere."""
     cut = plan.dledger.queues_cut_at if plan.dledger is not None and plan.exit == "abnormal" else None
-    if cut is None or not of(plan.like).walks_dledger_after_crash:
+    if cut is None or not of(plan.release).walks_dledger_after_crash:
         return ""
     return sentence(
         "After a crash {release} counts the messages of a DLedger log without the headers of their entries, so it cuts "
         "the queues at {n:,}",
-        release=of(plan.like).title,
+        release=of(plan.release).title,
         n=cut,
     )
 

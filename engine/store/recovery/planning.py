@@ -87,23 +87,23 @@ class _Passes(NamedTuple):
     blocked_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
 
 
-def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
-    """Plan what starting a broker of release ``like`` would do. Nothing is written, locked or created, but by
+def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
+    """Plan what starting a broker of ``release`` would do. Nothing is written, locked or created, but by
     ``execution``.
 
     Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
     """
-    source = _as_seen_by(source, like)
-    loaded = recovery_blockers.load(source, like)
+    source = _as_seen_by(source, release)
+    loaded = recovery_blockers.load(source, release)
     files = _log_files(source, loaded)
-    rules = rules_of(source, like)
+    rules = rules_of(source, release)
     table = _queues(source, rules)
     known_end = table.max_physic
     missed = _without_log(source, files, lambda: table)
     if not files:
-        return replace(_empty_log(source, like, loaded, table, known_end), empty_log=missed)
+        return replace(_empty_log(source, release, loaded, table, known_end), empty_log=missed)
     if source.dledger is not None and source.dledger.files:
-        return _plan_dledger(source, source.dledger, like, loaded, table)
+        return _plan_dledger(source, source.dledger, release, loaded, table)
     kept_index, deleted_index = _index(source.index, source)
     start = _start(source, files, known_end, rules)
     first_number = start.number
@@ -112,19 +112,19 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         execution.begin(WalkPreparation(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.taker = execution
     read = sum(queue.bytes_read for queue in table)
-    passes = _recover_log(source, files, start, known_end, like, rules, table, execution)
+    passes = _recover_log(source, files, start, known_end, release, rules, table, execution)
     walked, end = passes.walked, passes.end
     deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
-    blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
-    blockers += recovery_blockers.no_accelerated_start(source, like)
+    blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, release)
+    blockers += recovery_blockers.no_accelerated_start(source, release)
     heap_bytes = _heap_asked(files, first_number, walked, rules)
     if not source.heal:
         blockers += recovery_blockers.out_of_memory(files, walked.end_offset, heap_bytes)
-        blockers += recovery_blockers.waits_for_ever(files, passes.blocked_at, end, like)
+        blockers += recovery_blockers.waits_for_ever(files, passes.blocked_at, end, release)
     dropped = DroppedBytes(files, end)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
-        like=like,
+        release=release,
         will_start=not blockers,
         blockers=tuple(blockers),
         exit="abnormal" if source.abort else "normal",
@@ -172,7 +172,7 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
 def _plan_dledger(
     source: RecoverySource,
     dledger: DLedgerSource,
-    like: Release,
+    release: Release,
     loaded: recovery_blockers.LoadResult,
     table: QueueTable,
 ) -> RecoveryPlan:
@@ -188,13 +188,13 @@ def _plan_dledger(
         if file.size != INDEX_FILE_BYTES:
             blockers.append(_index_length_blocker(file))
     end, known_end = recovered.end_offset, table.max_physic
-    rules = rules_of(source, like)
+    rules = rules_of(source, release)
     read = sum(queue.bytes_read for queue in table)
     start_number, limit, cut = recovered.start_number, None, end
     why: str = sentence("the third-last data file, or an older one whose first entry the index knows")
     first_pass = second_pass = None
     last_unit, units = -1, recovered.entries
-    if source.abort and of(like).walks_dledger_after_crash:
+    if source.abort and of(release).walks_dledger_after_crash:
         kept_files = [file for file in files if file.start_offset <= end]
         start = _dledger_start(source, kept_files)
         start_number, why, limit = start.number, start.why, start.limit_ms
@@ -205,7 +205,7 @@ def _plan_dledger(
         cut = walk.end_without_headers
         if table.dispatched:
             first_pass = DispatchPass(table.first_dispatched, walked.end_offset, -1)
-    reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known_end
+    reached = table.max_physic if of(release).cuts_by_end_after_dispatch else known_end
     is_cut = reached >= cut
     if is_cut:
         for queue in table:
@@ -213,7 +213,7 @@ def _plan_dledger(
         if first_pass is not None:
             first_pass = replace(first_pass, end=min(first_pass.end, cut))
     again = max(recovered.committed_end, 0) or files[0].start_offset
-    if of(like).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
+    if of(release).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
         again = max(files[0].start_offset, table.max_physic, 0)
     table.after = -1
     if again < end:
@@ -222,11 +222,11 @@ def _plan_dledger(
         read += dispatch_walk.bytes_read
         last_unit = max(last_unit, dispatch_walk.last_unit)
     deleted = tuple(file.path for file in files if file.start_offset > end)
-    blockers += _correct_minimums(table, source.log.min_offset, like)
+    blockers += _correct_minimums(table, source.log.min_offset, release)
     dropped = DroppedBytes(files, end)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
-        like=like,
+        release=release,
         will_start=not blockers,
         blockers=tuple(blockers),
         exit="abnormal" if source.abort else "normal",
@@ -322,16 +322,16 @@ def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile]) -> _Start:
     return _Start(0, why, limit)
 
 
-def loading(source: RecoverySource, like: Release = NEWEST) -> tuple[Blocker, ...]:
+def loading(source: RecoverySource, release: Release = NEWEST) -> tuple[Blocker, ...]:
     """Return the blockers that stop a broker before it looks at a single unit."""
-    return tuple(recovery_blockers.load(_as_seen_by(source, like), like).blockers)
+    return tuple(recovery_blockers.load(_as_seen_by(source, release), release).blockers)
 
 
-def without_log(source: RecoverySource, like: Release = NEWEST) -> EmptyLog | None:
+def without_log(source: RecoverySource, release: Release = NEWEST) -> EmptyLog | None:
     """Return what knows of messages that the log does not hold, without a walk; None where nothing is missed."""
-    source = _as_seen_by(source, like)
-    files = _log_files(source, recovery_blockers.load(source, like))
-    return _without_log(source, files, lambda: _queues(source, rules_of(source, like)))
+    source = _as_seen_by(source, release)
+    files = _log_files(source, recovery_blockers.load(source, release))
+    return _without_log(source, files, lambda: _queues(source, rules_of(source, release)))
 
 
 def _without_log(source: RecoverySource, files: list[ReadOnlyFile], table: Callable[[], QueueTable]) -> EmptyLog | None:
@@ -345,8 +345,8 @@ def _log_files(source: RecoverySource, loaded: recovery_blockers.LoadResult) -> 
     return [file for file in source.log.files if file.path not in loaded.deleted]
 
 
-def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
-    if not of(like).batch_queues:
+def _as_seen_by(source: RecoverySource, release: Release) -> RecoverySource:
+    if not of(release).batch_queues:
         source = _as_seen_by_4_9(source)
     if source.config.given and not source.config.enable_consume_queue_ext:
         source = replace(source, queues=tuple(q if q.ext is None else replace(q, ext=None) for q in source.queues))
@@ -378,27 +378,27 @@ def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
     )
 
 
-def rules_of(source: RecoverySource, like: Release) -> Rules:
-    """Return the rules by which release ``like`` checks the units of this store."""
+def rules_of(source: RecoverySource, release: Release) -> Rules:
+    """Return the rules by which release ``release`` checks the units of this store."""
     config = source.config
     return Rules(
-        like,
+        release,
         config.check_crc_on_recover,
-        config.force_verify_prop_crc and of(like).property_crc,
-        config.duplication_enable and of(like).verifies_duplicates,
+        config.force_verify_prop_crc and of(release).property_crc,
+        config.duplication_enable and of(release).verifies_duplicates,
         config.delay_levels(),
     )
 
 
 def _empty_log(
-    source: RecoverySource, like: Release, loaded: recovery_blockers.LoadResult, table: QueueTable, known_end: int
+    source: RecoverySource, release: Release, loaded: recovery_blockers.LoadResult, table: QueueTable, known_end: int
 ) -> RecoveryPlan:
     for queue in table:
         queue.as_destroyed()
     ext_cuts = _ext_cuts(table)
     kept_index, deleted_index = _index(source.index, source)
     return RecoveryPlan(
-        like=like,
+        release=release,
         will_start=not loaded.blockers,
         blockers=tuple(loaded.blockers),
         exit="abnormal" if source.abort else "normal",
@@ -448,29 +448,29 @@ def _recover_log(
     files: list[ReadOnlyFile],
     walk_start: _Start,
     known_end: int,
-    like: Release,
+    release: Release,
     rules: Rules,
     table: QueueTable,
     execution: Execution | None,
 ) -> _Passes:
     """Walk, dispatch, cut the queues; returns the walk, and the bytes that a later dispatch read besides."""
-    table.after = -1 if source.abort else known_end if of(like).dispatches_on_clean_start else (1 << 63) - 1
+    table.after = -1 if source.abort else known_end if of(release).dispatches_on_clean_start else (1 << 63) - 1
     log_walk = LogWalk(files, walk_rules(rules, source), table, source.watch if execution is None else None)
     walked = log_walk.run(walk_start.number, walk_start.position)
     recovery_pass = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
-    reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known_end
+    reached = table.max_physic if of(release).cuts_by_end_after_dispatch else known_end
     if table.is_cut(reached, walked.end_offset):
         for queue in table:
             queue.truncate(walked.end_offset)
         if execution is not None:
             execution.cut(table)
     end = _append_offset(files, walked.end_offset)
-    if not of(like).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
+    if not of(release).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
         return _Passes(walked, end, 0, recovery_pass, None, None)
     start = max(files[0].start_offset, 0 if source.rocksdb is not None else table.max_physic, 0)
-    if not of(like).minimum_by_halving:
+    if not of(release).minimum_by_halving:
         for queue in table:
-            queue.correct_min(files[0].start_offset, like)
+            queue.correct_min(files[0].start_offset, release)
     table.after = -1
     if start >= end:
         return _Passes(walked, end, 0, recovery_pass, None, None)
@@ -679,9 +679,9 @@ def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:
         length = max(answer.size, length + 1)
 
 
-def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
+def _first_store_time(file: ReadOnlyFile, release: Release) -> int:
     """Store time (ms) of the first unit of a file by its bytes alone, 0 where there is no unit."""
-    return _first_stored(file.read(0, _HEAD_BYTES), READ_BY[like])
+    return _first_stored(file.read(0, _HEAD_BYTES), READ_BY[release])
 
 
 def _first_stored(head: bytes, magics: Container[int]) -> int:
@@ -698,11 +698,11 @@ def _first_stored(head: bytes, magics: Container[int]) -> int:
 # -- what is around it
 
 
-def _correct_minimums(table: QueueTable, log_min: int, like: Release) -> list[Blocker]:
+def _correct_minimums(table: QueueTable, log_min: int, release: Release) -> list[Blocker]:
     blockers = []
     for queue in table:
         try:
-            queue.correct_min(log_min, like)
+            queue.correct_min(log_min, release)
         except EmptyLastFile:
             last_file = queue.data.files[-1]
             path = last_file.disk.path if last_file.disk else last_file.name

@@ -35,10 +35,10 @@ PEER_ADDRESS = "127.0.0.1:4711"
 KEYS = {"someuser": "12345678", "adminuser": "87654321"}
 
 
-def access(folder: Path, like: str, text: str = FILE) -> Access:
+def access(folder: Path, release: str, text: str = FILE) -> Access:
     path = folder / "plain_acl.yml"
     path.write_text(text)
-    return Access(path, like, "MyCluster")  # type: ignore[arg-type]
+    return Access(path, release, "MyCluster")  # type: ignore[arg-type]
 
 
 def signed(code: int, user: str | None = "someuser", body: bytes = b"", **fields: str) -> Command:

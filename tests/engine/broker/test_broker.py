@@ -51,22 +51,22 @@ def held_pull(link: Any, topic: str = "Orders") -> HeldPull:
 
 
 @pytest.mark.parametrize(
-    ("like", "config", "has_timers"),
+    ("release", "config", "has_timers"),
     [("5.3", {}, True), ("5.3", {"timer_wheel_enable": False}, False), ("4.9", {}, False)],
 )
 def test_only_5_has_timers_and_only_where_they_are_enabled(
-    tmp_path: Path, like: Any, config: dict[str, Any], has_timers: bool
+    tmp_path: Path, release: Any, config: dict[str, Any], has_timers: bool
 ) -> None:
-    with MessageStore(tmp_path, MessageStoreConfig(**config), like=like, services=False) as store:
+    with MessageStore(tmp_path, MessageStoreConfig(**config), release=release, services=False) as store:
         assert (timers_of(store, lambda: 0) is not None) is has_timers
         assert (Broker(store).timers is not None) is has_timers
 
 
-@pytest.mark.parametrize(("like", "is_read"), [("5.3", True), ("4.9", False)])
-def test_request_modes_are_read_by_5_only(tmp_path: Path, like: Any, is_read: bool) -> None:
+@pytest.mark.parametrize(("release", "is_read"), [("5.3", True), ("4.9", False)])
+def test_request_modes_are_read_by_5_only(tmp_path: Path, release: Any, is_read: bool) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / REQUEST_MODES).write_text('{"messageRequestModeMap":{"Orders":{}}}')
-    with MessageStore(tmp_path, like=like, services=False) as store:
+    with MessageStore(tmp_path, release=release, services=False) as store:
         assert bool(Broker(store).request_modes.value) is is_read
 
 

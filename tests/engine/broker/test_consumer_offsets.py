@@ -91,7 +91,7 @@ def test_before_5_an_empty_queue_begins_at_0_and_every_client_may_commit(tmp_pat
     """A queue without messages begins at 0, even if its topic is not declared."""
 
     async def scenario() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
+        with MessageStore(tmp_path, release="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
                 client = BrokerClient(server)
                 await client.open()

@@ -166,7 +166,7 @@ NEW = {"accessKey": "newuser", "secretKey": "abcdefgh"}
 
 @asynccontextmanager
 async def asking_broker(folder: Path) -> AsyncIterator[BrokerClient]:
-    with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as position:
+    with MessageStore(folder, release="4.9") as store, bind("127.0.0.1", 0) as position:
         async with ListeningBroker(store, listening_socket=position) as server:
             client = BrokerClient(server)
             await client.open()

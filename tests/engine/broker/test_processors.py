@@ -29,11 +29,11 @@ def test_a_processor_is_described_by_the_name_of_its_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("like", "codes"), [("4.9", [item.code for item in SINCE_5]), ("5.3", [item.code for item in UNTIL_4_9])]
+    ("release", "codes"), [("4.9", [item.code for item in SINCE_5]), ("5.3", [item.code for item in UNTIL_4_9])]
 )
-def test_a_release_refuses_requests_of_the_other(like: str, codes: list[int], tmp_path: Path) -> None:
+def test_a_release_refuses_requests_of_the_other(release: str, codes: list[int], tmp_path: Path) -> None:
     async def scenario() -> None:
-        with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
+        with MessageStore(tmp_path, release=release) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
             async with ListeningBroker(store, listening_socket=position) as server:
                 client = BrokerClient(server)
                 await client.open()
@@ -42,8 +42,8 @@ def test_a_release_refuses_requests_of_the_other(like: str, codes: list[int], tm
                     assert (answer.code, answer.remark) == (3, f" request type {code} not supported")
                 known_values = "rmq_sys_REVIVE_LOG_DefaultCluster" in store.tables.topics()
                 client.close()
-        assert known_values == (like == "5.3")
-        assert (tmp_path / "config" / "consumerOrderInfo.json").exists() == (like == "5.3")
+        assert known_values == (release == "5.3")
+        assert (tmp_path / "config" / "consumerOrderInfo.json").exists() == (release == "5.3")
 
     run_scenario(scenario)
 
@@ -135,7 +135,7 @@ def test_4_9_returns_zero_as_first_offset_whatever_the_request_says(tmp_path: Pa
     """
 
     async def scenario() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
+        with MessageStore(tmp_path, release="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
                 client = BrokerClient(server)
                 await client.open()

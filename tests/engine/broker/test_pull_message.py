@@ -230,7 +230,7 @@ def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
 
 def test_before_5_a_message_reports_an_illegal_offset(tmp_path: Path) -> None:
     async def scenario() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
+        with MessageStore(tmp_path, release="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
                 client = BrokerClient(server)
                 await client.open()

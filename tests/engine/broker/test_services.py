@@ -70,7 +70,7 @@ def test_a_full_step_of_timers_is_followed_by_the_next_at_once(broker: Broker, m
 
 @pytest.mark.parametrize("name", ["timer messages", "timers kept"])
 def test_without_timers_there_is_nothing_to_do(tmp_path: Path, name: str) -> None:
-    with MessageStore(tmp_path, like="4.9", services=False) as store:
+    with MessageStore(tmp_path, release="4.9", services=False) as store:
         broker = Broker(store)
         broker.dispatched = lambda: pytest.fail("nothing came")
         named(name).step(broker)
@@ -110,9 +110,9 @@ def test_filters_are_saved_when_they_change_and_at_the_end(broker: Broker) -> No
     assert "amount > 250" in file.read_text()
 
 
-@pytest.mark.parametrize(("like", "is_saved"), [("5.3", True), ("4.9", False)])
-def test_orderly_pops_are_saved_by_5_only(tmp_path: Path, like: Any, is_saved: bool) -> None:
-    with MessageStore(tmp_path, like=like, services=False) as store:
+@pytest.mark.parametrize(("release", "is_saved"), [("5.3", True), ("4.9", False)])
+def test_orderly_pops_are_saved_by_5_only(tmp_path: Path, release: Any, is_saved: bool) -> None:
+    with MessageStore(tmp_path, release=release, services=False) as store:
         end = named("orderly pops kept").end
         assert end is not None
         end(Broker(store))
@@ -154,7 +154,7 @@ def test_half_messages_are_counted_at_the_releases_or_the_configured_interval(
     ten.
     """
     (service,) = (item for item in SERVICES if item.name == "half messages counted")
-    with MessageStore(tmp_path, like=release, services=False) as store:
+    with MessageStore(tmp_path, release=release, services=False) as store:
         broker = Broker(store)
         assert service.seconds(broker) == usual
         assert f"transactionMetricFlushInterval={usual * 1000:.0f}" in {

@@ -21,12 +21,12 @@ CONFIG = MessageStoreConfig(broker_role="SYNC_MASTER", in_sync_replicas=2, slave
 class ScriptedSlaves:
     """Waits over slaves whose offsets the test sets."""
 
-    def __init__(self, config: MessageStoreConfig, like: str = "5.3") -> None:
+    def __init__(self, config: MessageStoreConfig, release: str = "5.3") -> None:
         self.slaves: list[int] = []
         self.wrote = 0
         self.statuses: list[tuple[int, str]] = []
         self.hurried = 0
-        self.waits = SlaveWaits(config, like, lambda: self.wrote)  # type: ignore[arg-type]
+        self.waits = SlaveWaits(config, release, lambda: self.wrote)  # type: ignore[arg-type]
         self.waits.acknowledged = lambda: self.slaves
         self.waits.hurry = self._hurry
 
@@ -46,8 +46,8 @@ class ScriptedSlaves:
 
 
 def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> None:
-    def asked(like: str, **fields: object) -> bool:
-        return SlaveWaits(replace(CONFIG, **fields), like, lambda: 0).are_asked_for  # type: ignore[arg-type]
+    def asked(release: str, **fields: object) -> bool:
+        return SlaveWaits(replace(CONFIG, **fields), release, lambda: 0).are_asked_for  # type: ignore[arg-type]
 
     assert asked("5.3")
     assert not asked("5.3", in_sync_replicas=1)

@@ -18,10 +18,10 @@ from engine.releases import Release
 from engine.store.config_tables import ConfigTables
 
 
-def topics(root: Path, *, like: str = "5.3", light: bool = False, config: BrokerConfig | None = None) -> Topics:
+def topics(root: Path, *, release: str = "5.3", light: bool = False, config: BrokerConfig | None = None) -> Topics:
     tables = ConfigTables(StorePaths(root), RealDisk(), lambda: 7, light=light)
     tables.load()
-    return Topics(tables, lambda: config or BrokerConfig(), like, light=light)  # type: ignore[arg-type]
+    return Topics(tables, lambda: config or BrokerConfig(), release, light=light)  # type: ignore[arg-type]
 
 
 _X = "x" * 300
@@ -69,12 +69,12 @@ def test_names(name: str, words: str | None, release: Release) -> None:
 
 def test_a_broker_of_5_has_a_revive_topic(tmp_path: Path) -> None:
     """A broker of 4.9 has none. The topic's name contains the cluster."""
-    for like in ("5.3", "4.9"):
-        new_topics = topics(tmp_path / like, like=like, config=BrokerConfig(cluster="Mine", revive_queues=3))
+    for release in ("5.3", "4.9"):
+        new_topics = topics(tmp_path / release, release=release, config=BrokerConfig(cluster="Mine", revive_queues=3))
         new_topics.create_at_start()
         results = new_topics.get("rmq_sys_REVIVE_LOG_Mine")
-        assert (results is None) == (like == "4.9")
-        assert ("rmq_sys_REVIVE_LOG_Mine" in new_topics.own_names()) == (like != "4.9")
+        assert (results is None) == (release == "4.9")
+        assert ("rmq_sys_REVIVE_LOG_Mine" in new_topics.own_names()) == (release != "4.9")
         if results is not None:
             assert (results.read_queue_nums, results.perm) == (3, 6)
 

@@ -49,11 +49,11 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.asynccontextmanager
 async def broker(
-    path: Path, config: MessageStoreConfig, namesrv: str, like: Release = "5.3", **options: object
+    path: Path, config: MessageStoreConfig, namesrv: str, release: Release = "5.3", **options: object
 ) -> AsyncIterator[BrokerClient]:
     """Start a broker with an HA port, and yield a client of it."""
     broker_config = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **options)  # type: ignore[arg-type]
-    with bind(HOST, 0) as position, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
+    with bind(HOST, 0) as position, bind(HOST, 0) as ha, MessageStore(path, config, release=release) as store:
         async with (
             HaServer(store, ha),
             ListeningBroker(
@@ -70,13 +70,13 @@ async def broker(
 async def slave(
     path: Path,
     namesrv: str,
-    like: Release = "5.3",
+    release: Release = "5.3",
     on_message: Callable[[str], None] = lambda _: None,
     **options: object,
 ) -> AsyncIterator[BrokerClient]:
     """Start a broker that follows the master named by the name server. ``on_message`` receives its messages."""
     ended = asyncio.Event()
-    async with broker(path, SLAVE, namesrv, like, **options) as client:
+    async with broker(path, SLAVE, namesrv, release, **options) as client:
         following = asyncio.ensure_future(follow_until(ended, client.server.broker, on_message))
         yield client
         ended.set()
@@ -224,18 +224,18 @@ def test_a_slave_with_another_log_ends_with_a_reason(tmp_path: Path) -> None:
     run_scenario(scenario)
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
-def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> None:
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
+def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, release: Release) -> None:
     """The answers are those of slaves of 5.3.3 and 4.9.7 with ``slaveReadEnable=true``, for four messages that the
     master has.
     """
-    since_5 = like == "5.3"
+    since_5 = release == "5.3"
 
     async def scenario() -> None:
         async with (
             ListeningNameServer(port=0) as names,
-            slave(tmp_path / "slave", names.address, like, slave_read=True) as copy,
-            broker(tmp_path / "master", STORE, names.address, like) as master,
+            slave(tmp_path / "slave", names.address, release, slave_read=True) as copy,
+            broker(tmp_path / "master", STORE, names.address, release) as master,
         ):
             store = copy.server.broker.store
             for number in range(4):
@@ -283,12 +283,12 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
     run_scenario(scenario)
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
-def test_without_slave_read_enable_only_slaves_of_5_refuse_pulls(tmp_path: Path, like: Release) -> None:
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
+def test_without_slave_read_enable_only_slaves_of_5_refuse_pulls(tmp_path: Path, release: Release) -> None:
     async def scenario() -> None:
-        async with ListeningNameServer(port=0) as names, broker(tmp_path, SLAVE, names.address, like) as copy:
+        async with ListeningNameServer(port=0) as names, broker(tmp_path, SLAVE, names.address, release) as copy:
             answer = await copy.pull("TBW102", 0)
-            assert (answer.code, answer.remark) == ((2, BUSY) if like == "5.3" else (19, "NO_MESSAGE_IN_QUEUE"))
+            assert (answer.code, answer.remark) == ((2, BUSY) if release == "5.3" else (19, "NO_MESSAGE_IN_QUEUE"))
 
     run_scenario(scenario)
 

@@ -18,7 +18,7 @@ import pytest
 import store_damage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from undo_cases import kept_in, like, same, store_to_recover, undone
+from undo_cases import kept_in, release_of_store, same, store_to_recover, undone
 
 from engine import rebuilding
 from engine.cli import backup
@@ -51,7 +51,7 @@ def test_a_recovery_can_be_undone(golden, tmp_path, capsys, name):
     store = tmp_path / "store"
     shutil.copytree(golden(name), store)
     files_before = golden_stores.fingerprint(store)
-    assert main(["recover", str(store), "--apply", "--yes", "--like", like(name)]) == 0
+    assert main(["recover", str(store), "--apply", "--yes", "--like", release_of_store(name)]) == 0
     out = capsys.readouterr().out
     undo = shlex.join(["recover", str(store), "--undo", str(kept_in(tmp_path)[0])])
     assert f"To restore it:\n  storescope {undo}\n" in out
@@ -86,7 +86,7 @@ def test_a_recovery_of_any_damage_can_be_undone(golden, tmp_path_factory, seed, 
     rng = random.Random(seed)
     store_damage.damage(rng, store)
     files_before = golden_stores.fingerprint(store)
-    code = main(["recover", str(store), "--apply", "--yes", "--empty-log", "--like", like(name)])
+    code = main(["recover", str(store), "--apply", "--yes", "--empty-log", "--like", release_of_store(name)])
     if code == 0:
         undone(store, files_before)
     else:

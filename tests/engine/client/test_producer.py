@@ -219,10 +219,10 @@ def answering(beside: ServedBroker, monkeypatch: pytest.MonkeyPatch, codes: list
 
 
 @pytest.mark.parametrize(
-    ("like", "codes", "tries"),
+    ("release", "codes", "tries"),
     [("5.3", [2, 14], 3), ("5.3", [13], 0), ("4.9", [14, 17], 3), ("4.9", [2], 0), ("5.3", [1, 1, 1], 0)],
 )
-def test_retries_follow_the_release(tmp_path: Path, monkeypatch, like: str, codes: list[int], tries: int) -> None:
+def test_retries_follow_the_release(tmp_path: Path, monkeypatch, release: str, codes: list[int], tries: int) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, list(codes))
@@ -246,7 +246,7 @@ def test_retries_follow_the_release(tmp_path: Path, monkeypatch, like: str, code
                 False,
             ]
 
-    sending(tmp_path, scenario, ProducerConfig(like=like))
+    sending(tmp_path, scenario, ProducerConfig(release=release))
 
 
 def test_sends_to_a_chosen_queue_or_with_a_callback_are_not_retried_on_a_refusal(tmp_path: Path, monkeypatch) -> None:

@@ -7,9 +7,10 @@ import inspect
 import pytest
 
 from engine.client.blocking import BlockingLitePullConsumer, BlockingProducer
-from engine.client.producer import Producer
+from engine.client.producer import Producer, ProducerConfig
 from engine.client.pulling import LitePullConsumer
 from engine.client.renamed_keywords import renamed
+from engine.message_store import MessageStore
 
 
 @renamed("patience", "timeout_s")
@@ -38,3 +39,19 @@ def test_each_public_method_with_a_time_limit_takes_the_older_name(client: type)
     }
     assert limited
     assert [name for name, method in limited.items() if not hasattr(method, "__wrapped__")] == []
+
+
+def test_the_release_has_its_older_name(tmp_path):
+    """Scripts said ``like="4.9"`` for the release whose rules apply."""
+    with pytest.warns(DeprecationWarning, match="like= is called release= now"):
+        config = ProducerConfig(like="4.9")  # type: ignore[call-arg]
+    assert config == ProducerConfig(release="4.9")
+    with pytest.warns(DeprecationWarning, match="like is called release now"):
+        assert config.like == "4.9"
+    with (
+        pytest.warns(DeprecationWarning, match="like= is called release= now"),
+        MessageStore(tmp_path, like="4.9", services=False) as store,
+    ):
+        assert store.release == "4.9"
+    with pytest.warns(DeprecationWarning, match="like is called release now"):
+        assert store.recovery_plan.like == "4.9"

@@ -19,12 +19,12 @@ TINY = PRESETS[3].config
 
 
 def test_a_lab_store_is_opened_with_its_original_settings(tmp_path: Path) -> None:
-    lab = LabStore.create(tmp_path / "lab", TINY, like="4.9", disk_bytes=1 << 30)
+    lab = LabStore.create(tmp_path / "lab", TINY, release="4.9", disk_bytes=1 << 30)
     lab.store.put_message(Message("T", b"tea"))
     lab.close()
     assert is_lab(tmp_path / "lab")
     repeated = LabStore.open(tmp_path / "lab")
-    assert (repeated.marker.like, repeated.marker.disk_bytes) == ("4.9", 1 << 30)
+    assert (repeated.marker.release, repeated.marker.disk_bytes) == ("4.9", 1 << 30)
     assert repeated.store.config.mapped_file_size_commit_log == 1 << 20
     assert repeated.store.max_offset_in_queue("T", 0) == 1
     assert repeated.store.recovery_plan.exit == "normal"

@@ -41,22 +41,22 @@ def test_after_a_crash_the_backup_has_the_dead_processs_number():
 
 def test_the_older_release_makes_an_empty_file_and_no_backup():
     disk = SimulatedDisk()
-    abort = AbortFile(disk, PATHS, like="4.9")
+    abort = AbortFile(disk, PATHS, release="4.9")
     abort.create()
     assert abort.previous == b""
     assert disk.names(PATHS.root) == [("abort", 0)]
 
 
-@pytest.mark.parametrize("like", ["4.9", "5.3"])
-def test_survives_a_power_loss_as_soon_as_it_is_made_or_removed(like):
+@pytest.mark.parametrize("release", ["4.9", "5.3"])
+def test_survives_a_power_loss_as_soon_as_it_is_made_or_removed(release):
     for seed in range(30):
         disk = SimulatedDisk()
-        abort = AbortFile(disk, PATHS, like)
+        abort = AbortFile(disk, PATHS, release)
         abort.create(5)
         disk_after = disk.after_power_loss(random.Random(seed))
-        assert AbortFile(disk_after, PATHS, like).previous == abort.previous
+        assert AbortFile(disk_after, PATHS, release).previous == abort.previous
         abort.delete()
-        assert not AbortFile(disk.after_power_loss(random.Random(seed)), PATHS, like).present
+        assert not AbortFile(disk.after_power_loss(random.Random(seed)), PATHS, release).present
 
 
 def test_the_power_may_be_cut_at_any_moment():

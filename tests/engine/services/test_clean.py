@@ -199,7 +199,7 @@ def test_shared_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_of_4_9_checks_the_disk_at_once() -> None:
     """On a nearly full disk a broker of 5.x accepts messages for a minute, one of 4.9 for a second."""
     disk = SimulatedDisk()
-    store = MessageStore("/store", disk=disk, like="4.9", services=False)
+    store = MessageStore("/store", disk=disk, release="4.9", services=False)
     assert store.put_message(Message("T", b"before")).ok
     disk.used = 0.95
     assert store.services.step("space") == 10_000

@@ -214,7 +214,9 @@ def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden,
     those of RocketMQ.
     """
     lmq, crc = "lmq" in name, "propcrc" in name
-    put = PutLog(tmp_path, 1 << 24, enable_lmq=lmq, enabled_append_prop_crc=crc, like="4.9" if "4.9" in name else "5.3")
+    put = PutLog(
+        tmp_path, 1 << 24, enable_lmq=lmq, enabled_append_prop_crc=crc, release="4.9" if "4.9" in name else "5.3"
+    )
     put.log.is_batch_topic = lambda topic: topic in batch_topics
     batch_topics: set[str] = set()
     units = []

@@ -19,8 +19,8 @@ from engine.store.config_tables import BadTable, ConfigTables
 NOW = 1_700_000_000_000
 
 
-def tables(root: Path, like: Any = "5.3", light: bool = False) -> ConfigTables:
-    new_tables = ConfigTables(StorePaths(root), RealDisk(), lambda: NOW, like=like, light=light)
+def tables(root: Path, release: Any = "5.3", light: bool = False) -> ConfigTables:
+    new_tables = ConfigTables(StorePaths(root), RealDisk(), lambda: NOW, release=release, light=light)
     new_tables.load()
     return new_tables
 
@@ -37,7 +37,7 @@ def test_a_topic_is_written_at_once_in_the_brokers_form(tmp_path: Path) -> None:
 
 
 def test_4_9_knows_neither_attributes_nor_state_version(tmp_path: Path) -> None:
-    new_tables = tables(tmp_path, like="4.9")
+    new_tables = tables(tmp_path, release="4.9")
     new_tables.create_topic("Orders")
     new_tables.commit_consumer_offset("g", "Orders", 0, 5)
     new_tables.save()

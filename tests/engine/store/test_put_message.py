@@ -76,9 +76,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("message", "like", "status"), REFUSED)
-def test_a_refused_message_is_not_written(tmp_path, message, like, status) -> None:
-    put = PutLog(tmp_path, like=like, max_message_size=1000)
+@pytest.mark.parametrize(("message", "release", "status"), REFUSED)
+def test_a_refused_message_is_not_written(tmp_path, message, release, status) -> None:
+    put = PutLog(tmp_path, release=release, max_message_size=1000)
     result = put.log.put_message(message)
     assert (result.status, result.ok) == (status, False)
     assert put.log.wrote == 0
@@ -97,9 +97,9 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize(("message", "like"), ACCEPTED)
-def test_accepted_messages_are_stored_unchanged(tmp_path, message, like) -> None:
-    put = PutLog(tmp_path, like=like, max_message_size=1000)
+@pytest.mark.parametrize(("message", "release"), ACCEPTED)
+def test_accepted_messages_are_stored_unchanged(tmp_path, message, release) -> None:
+    put = PutLog(tmp_path, release=release, max_message_size=1000)
     result = put.log.put_message(message)
     assert result.status is Status.PUT_OK
     unit = put.unit(result)
@@ -159,7 +159,7 @@ def test_a_delayed_message_goes_to_the_schedule_topic(tmp_path) -> None:
 
 
 def test_4_9_keeps_timer_properties_and_has_no_timer(tmp_path) -> None:
-    put = PutLog(tmp_path, like="4.9")
+    put = PutLog(tmp_path, release="4.9")
     unit = put.unit(put.log.put_message(Message("T", b"x", 0, {"DELAY": "1", "TIMER_DELAY_SEC": "9"})))
     assert unit.properties["TIMER_DELAY_SEC"] == "9"
     assert put.unit(put.log.put_message(Message("T", b"x", 0, {"TIMER_DELAY_SEC": "9"}))).topic == "T"

@@ -76,7 +76,7 @@ def test_no_light_queues_unless_they_are_on(tmp_path) -> None:
 
 
 def test_4_9_removes_wait_from_messages_to_light_queues(tmp_path) -> None:
-    put = PutLog(tmp_path, like="4.9", enable_lmq=True, enable_multi_dispatch=True)
+    put = PutLog(tmp_path, release="4.9", enable_lmq=True, enable_multi_dispatch=True)
     unit = put.unit(put.log.put_message(Message("T", b"x", 3, {"INNER_MULTI_DISPATCH": "%LMQ%a", "WAIT": "true"})))
     assert unit.properties == {"INNER_MULTI_DISPATCH": "%LMQ%a", "INNER_MULTI_QUEUE_OFFSET": "0"}
     put.offsets.load({(f"%LMQ%{n}", 0): 1 for n in range(20_001)})
@@ -138,7 +138,7 @@ def test_invalid_units_are_not_stored_again(tmp_path) -> None:
 @pytest.mark.parametrize(("release", "shared"), [("5.3", b"WAIT\x01true\x02"), ("5.4", b"")])
 def test_a_classic_batch_becomes_a_unit_each(tmp_path, release, shared) -> None:
     """Since 5.3.4 the properties of the batch are not added to those of its messages. Ours added them always."""
-    put = PutLog(tmp_path, like=release)
+    put = PutLog(tmp_path, release=release)
     put.log.put_message(Message("T", b"before", 2))
     many = [
         Message("T", b"one", 2, {"TAGS": "a"}, flag=1, reconsume_times=3, born_host="10.0.0.1:1"),
@@ -206,7 +206,7 @@ def test_no_batch(tmp_path, many, shared) -> None:
 
 
 def test_properties_of_a_batch_count_for_each_element(tmp_path) -> None:
-    put = PutLog(tmp_path, like="5.3")
+    put = PutLog(tmp_path, release="5.3")
     many = [Message("T", b"x"), Message("T", b"x", 0, {"p": "v" * 20_000})]
     assert put.log.put_batch(many, {"q": "v" * 20_000}).status is Status.PROPERTIES_SIZE_EXCEEDED
 
@@ -247,7 +247,7 @@ def test_a_ready_inner_batch_may_be_put_as_a_message(tmp_path) -> None:
 
 def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
     """This includes properties without a terminator, which a map could not reproduce."""
-    put = PutLog(tmp_path, like="5.3")
+    put = PutLog(tmp_path, release="5.3")
     members = batch.encode_member(7, b"one", b"a\x01b") + batch.encode_member(0, b"two", b"")
     result = put.log.put_encoded_batch(Message("T", members, 3, {"UNIQ_KEY": "U"}))
     units = put.units()

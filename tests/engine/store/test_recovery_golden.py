@@ -24,9 +24,9 @@ def last_state(account):
     return state, [row for row in rows if row["t"] == "queue" and row["when"] == when]
 
 
-def plan_of(path, like):
+def plan_of(path, release):
     with open_store(path) as store:
-        return recovery.plan(store, like)
+        return recovery.plan(store, release)
 
 
 def check_agrees(plan, state, queues):

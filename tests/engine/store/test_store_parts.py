@@ -28,7 +28,7 @@ def test_under_sync_flush_only_flushed_units_are_dispatched_except_by_4_9(parts)
     sync = replace(parts, config=replace(parts.config, flush_disk_type="SYNC_FLUSH"))
     assert sync.sync_flush
     assert sync.confirm_offset() == parts.files.flushed_where < parts.files.max_offset
-    assert replace(sync, like="4.9").confirm_offset() == parts.files.max_offset
+    assert replace(sync, release="4.9").confirm_offset() == parts.files.max_offset
 
 
 def test_queues_share_the_disk_of_their_folder(parts):

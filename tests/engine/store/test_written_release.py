@@ -98,7 +98,9 @@ def test_a_new_lab_store_shows_the_release_for_which_it_was_made(tmp_path: Path)
     """Its checkpoint has no queue offset for a minute, and abort.bak alone fits any release since 5.0."""
     for release in NAMES:
         with contextlib.closing(
-            LabStore.create(tmp_path / release, MessageStoreConfig(mapped_file_size_commit_log=1 << 16), like=release)
+            LabStore.create(
+                tmp_path / release, MessageStoreConfig(mapped_file_size_commit_log=1 << 16), release=release
+            )
         ) as lab:
             lab.store.put_message(Message("TopicA", b"first", queue_id=0))
             assert written_by(StorePaths(lab.root), RealDisk()) == release

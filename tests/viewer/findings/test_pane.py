@@ -61,16 +61,16 @@ def test_a_stopped_check_is_marked_and_can_be_run_again(qapp, golden) -> None:
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize(
     "name", ["clean-5.3.3", "crash-nocheckpoint-5.3.3", "queues-gone-5.3.3", "first-files-deleted-5.3.3"]
 )
-def test_every_plan_has_a_text(golden, name, like) -> None:
+def test_every_plan_has_a_text(golden, name, release) -> None:
     from engine.inspection import open_store
     from engine.inspection.recovery import plan as plan_of
 
     with open_store(golden(name)) as store:
-        plan = plan_of(store, like)
+        plan = plan_of(store, release)
         rows = plan_rows(plan, harmed=True)
         assert [row.what for row in rows if row.mark == "error"] == (
             ["Units dropped"] if plan.units_dropped else []

@@ -77,7 +77,7 @@ def test_one_field_chooses_the_release_whose_start_is_planned(qapp, golden) -> N
         choice.activated.emit(3)
         assert not choice.isEnabled()
         await wait_until_idle(session.jobs)
-        assert recovery_of(session).plan.like == "4.9"
+        assert recovery_of(session).plan.release == "4.9"
         assert (choice.currentText(), choice.isEnabled()) == ("RocketMQ 4.9.8", True)
         assert "RocketMQ 4.9.8" in panel.head.note.text()
 
@@ -91,7 +91,7 @@ def test_without_a_plan_there_is_no_empty_choice_of_a_release(qapp, golden) -> N
     async def drive(pane, session) -> None:
         panel, job = pane.recovery, recovery_of(session)
         assert not panel.release.isHidden()
-        job.plan = job.like = None
+        job.plan = job.release = None
         panel._show()
         assert panel.release.isHidden()
 

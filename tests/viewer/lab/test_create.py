@@ -36,8 +36,8 @@ def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tm
     dialog.value.textEdited.emit("100")
     dialog._release_buttons[-1][1].click()
     dialog.create_button.click()
-    folder, config, like = emitted[0]
-    assert (folder, like) == (tmp_path / "lab-2", "4.9")
+    folder, config, release = emitted[0]
+    assert (folder, release) == (tmp_path / "lab-2", "4.9")
     assert isinstance(config, MessageStoreConfig)
     assert (config.flush_disk_type, config.flush_interval_commit_log) == ("SYNC_FLUSH", 100)
 

@@ -152,16 +152,16 @@ def test_what_happened_at_a_place_is_in_chinese(themed_app: QApplication, rule: 
     assert_chinese([*reported, *(finding.message for finding in results if isinstance(finding, Finding))])
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_a_plan_is_in_chinese(themed_app: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
+def test_a_plan_is_in_chinese(themed_app: QApplication, rule: str, release: Release, tmp_path: Path) -> None:
     """The reason for a start's beginning stayed English after times became dates, and where no queue remains."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
         try:
-            actual_plan = plan(store, like)
+            actual_plan = plan(store, release)
         except UsageError as error:  # 4.9 and 5.3 do not read queues in a RocksDB
             assert_chinese([error.what])
             return

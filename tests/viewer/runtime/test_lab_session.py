@@ -32,7 +32,9 @@ class FakeEngine:
 
     async def start(self, folder: Path, *_arguments: object) -> SimpleNamespace:
         self.asked.append(("start", *_arguments))
-        return SimpleNamespace(root=folder / "store", folder=folder, is_lab=True, config=PRESETS[0].config, like="5.3")
+        return SimpleNamespace(
+            root=folder / "store", folder=folder, is_lab=True, config=PRESETS[0].config, release="5.3"
+        )
 
     async def sample(self) -> PositionSample:
         return PositionSample(len(self.asked), POSITIONS)

@@ -23,7 +23,7 @@ def test_recovery_reports_losses_in_numbers(qapp, golden) -> None:
         assert len(names) == len(plan.files_deleted) + len(plan.index_deleted)
         pane.recovery._choose("4.9")
         await wait_until_idle(session.jobs)
-        assert recovery_of(session).plan.like == "4.9"
+        assert recovery_of(session).plan.release == "4.9"
         assert "4.9.8" in pane.recovery.head.note.text()
 
     on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)

@@ -20,12 +20,12 @@ def small_store():
 
 def test_a_plan_includes_the_other_release(small_store, tmp_path):
     actual_plan = plan(FakeControl(), small_store.write(tmp_path / "s", abort=True), None, "5.3")
-    assert (actual_plan.plan.like, actual_plan.plan.exit, actual_plan.plan.end_offset) == (
+    assert (actual_plan.plan.release, actual_plan.plan.exit, actual_plan.plan.end_offset) == (
         "5.3",
         "abnormal",
         small_store.end,
     )
-    assert (actual_plan.other_start.like, actual_plan.other_start.will_start) == ("4.9", True)
+    assert (actual_plan.other_start.release, actual_plan.other_start.will_start) == ("4.9", True)
 
 
 def test_a_check_gives_its_findings_and_the_incident(small_store, tmp_path):

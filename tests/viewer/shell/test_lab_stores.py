@@ -65,8 +65,8 @@ class FakeLabDesk(QObject):
     def begin(self, work: Any) -> None:
         self.begun.append(work)
 
-    async def open(self, folder: Path, config: Any, like: str) -> None:
-        self.asked.append(("open", folder, config, like))
+    async def open(self, folder: Path, config: Any, release: str) -> None:
+        self.asked.append(("open", folder, config, release))
         if self.error is not None:
             raise self.error
         self.folder, self.store = folder, folder / "store"

@@ -54,7 +54,7 @@ def test_units_that_a_start_leaves_out_are_an_error(golden, tmp_path):
 def test_units_that_only_the_other_release_leaves_out_are_reported_for_it(golden, tmp_path):
     """The finding said that the next start dispatches all units, and also that one of 5.3 loses a message."""
     finding, summary = gap_and_summary(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
-    lost = {like: start["messages"] for like, start in summary.incident["lostByNextStart"].items()}
+    lost = {release: start["messages"] for release, start in summary.incident["lostByNextStart"].items()}
     assert finding.severity == "error"
     assert finding.message.endswith("RocketMQ 4.9 dispatches them again when it starts, 5.3 leaves 1 out")
     assert lost == {"5.3": 1, "4.9": 0}

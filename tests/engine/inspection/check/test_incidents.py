@@ -400,7 +400,7 @@ STATES = (
 def refused(root: Path, capsys) -> None:
     """Check that the check and the plan name the same blockers, and that the exit code reports them."""
     with open_store(root) as store:
-        blockers = {(b.finding, b.file): b for like in ("5.3", "4.9") for b in plan(store, like).blockers}
+        blockers = {(b.finding, b.file): b for release in ("5.3", "4.9") for b in plan(store, release).blockers}
     assert blockers
     errors = [item for results in findings_by_rule(root).values() for item in results if item.severity == "error"]
     for blocker in blockers.values():

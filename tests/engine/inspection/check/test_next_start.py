@@ -73,8 +73,8 @@ def handed_over(root, monkeypatch):
         starts = saved[-1]
         patch.setattr(start_losses, "scan_log", seen)
         starts._losses = None
-        losses = [starts.losses(like) for like in starts.releases]
-        theirs = [recovery.plan(store, like) for like in starts.releases if starts.plan(like) is not None]
+        losses = [starts.losses(release) for release in starts.releases]
+        theirs = [recovery.plan(store, release) for release in starts.releases if starts.plan(release) is not None]
     return [plan for plan in losses if plan is not None], theirs, begun
 
 
@@ -147,9 +147,9 @@ def start_findings(root):
     return results
 
 
-def planned(root, like="5.3"):
+def planned(root, release="5.3"):
     with open_store(root) as store:
-        return recovery.plan(store, like)
+        return recovery.plan(store, release)
 
 
 UNDISPATCHED = [
@@ -187,10 +187,10 @@ def test_units_that_a_start_dispatches_are_not_lost(built):
     assert planned(root).undispatched.messages == 0
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
-def test_nothing_of_a_healthy_store_is_lost(golden, like):
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
+def test_nothing_of_a_healthy_store_is_lost(golden, release):
     for name in ("broker-orders", "clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3", "crash-5.3.3"):
-        plan = planned(golden(name), like)
+        plan = planned(golden(name), release)
         assert plan.will_start, name
         assert (plan.undispatched.messages, plan.dropped.messages) == (0, 0), name
 
@@ -230,13 +230,13 @@ def test_a_condition_that_prevents_a_start_is_an_error(built, capsys, state, sto
     finding = next(item for item in start_findings(root) if item.id == rule)
     assert (finding.severity, finding.evidence["refusedBy"]) == ("error", stops)
     assert main(["check", str(root)]) == 1
-    for like in ("5.3", "4.9"):
-        assert main(["recover", str(root), "--plan", "--like", like]) == (like in stops)
+    for release in ("5.3", "4.9"):
+        assert main(["recover", str(root), "--plan", "--like", release]) == (release in stops)
     capsys.readouterr()
     assert main(["recover", str(root), "--plan"]) == ("5.3" in stops)
     out = capsys.readouterr().out
-    for like in ("5.3", "4.9"):
-        assert f"RocketMQ {like} would start: {'no' if like in stops else 'yes'}" in out
+    for release in ("5.3", "4.9"):
+        assert f"RocketMQ {release} would start: {'no' if release in stops else 'yes'}" in out
 
 
 def test_the_plan_names_the_releases_and_guesses_the_writer(golden, capsys):

@@ -155,9 +155,9 @@ def answers(contents):
 
 @pytest.mark.full_form(keep=5)
 @pytest.mark.crash
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize("harm", [torn, lagging, without_queues, emptied])
-def test_a_power_loss_at_any_call_of_a_recovery_is_recovered_from(harm, like, tmp_path):
+def test_a_power_loss_at_any_call_of_a_recovery_is_recovered_from(harm, release, tmp_path):
     harm(tmp_path)
 
     def disk(**how):
@@ -167,17 +167,17 @@ def test_a_power_loss_at_any_call_of_a_recovery_is_recovered_from(harm, like, tm
         return simulated_disk
 
     full_disk = disk()
-    plan, parts = recovered_stores.recover(ROOT, SMALL, like, full_disk)
+    plan, parts = recovered_stores.recover(ROOT, SMALL, release, full_disk)
     parts.flush()
     expected = recovered_stores.held_by(ROOT, SMALL, plan, full_disk)
-    calls, rng = full_disk.calls, random.Random(f"{harm.__name__} {like}")
+    calls, rng = full_disk.calls, random.Random(f"{harm.__name__} {release}")
     for number in range(1, calls + 1):
         cut = disk(crash_at=number)
         with pytest.raises(PowerLoss):
-            recovered_stores.recover(ROOT, SMALL, like, cut)[1].flush()
+            recovered_stores.recover(ROOT, SMALL, release, cut)[1].flush()
         for keep in (0.0, 1.0, None):
             after_power_loss = cut.after_power_loss(rng, keep)
-            repeated, parts = recovered_stores.recover(ROOT, SMALL, like, after_power_loss)
+            repeated, parts = recovered_stores.recover(ROOT, SMALL, release, after_power_loss)
             parts.flush()
             contents, where = (
                 recovered_stores.held_by(ROOT, SMALL, repeated, after_power_loss),

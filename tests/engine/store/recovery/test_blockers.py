@@ -22,9 +22,9 @@ def store_path(tmp_path):
     return healthy().write(tmp_path / "store")
 
 
-def blockers(path, like="5.3"):
+def blockers(path, release="5.3"):
     with open_store(path) as store:
-        plan = recovery.plan(store, like)
+        plan = recovery.plan(store, release)
     assert plan.will_start == (not plan.blockers)
     return [(b.finding, b.broker_log) for b in plan.blockers]
 

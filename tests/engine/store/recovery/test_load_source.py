@@ -34,13 +34,13 @@ def config_of(name):
     return from_mapping({"timerWheelEnable": False, **plan["config"]})[0]
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize("name", STORES)
-def test_both_sources_give_one_plan(golden, name, like):
+def test_both_sources_give_one_plan(golden, name, release):
     config = config_of(name)
-    ours = recovery.plan(load_source.source(StorePaths(golden(name)), config, RealDisk()), like)
+    ours = recovery.plan(load_source.source(StorePaths(golden(name)), config, RealDisk()), release)
     with open_store(golden(name), config) as store:
-        theirs = inspected.plan(store, like)
+        theirs = inspected.plan(store, release)
     looked_for = replace(ours, notes=theirs.notes, undispatched=theirs.undispatched, dropped=theirs.dropped)
     assert (ours.undispatched, ours.dropped) == (None, None)
     assert looked_for == theirs

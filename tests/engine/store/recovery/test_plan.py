@@ -22,9 +22,9 @@ from engine.store.recovery.plan import Blocker, Loss, QueueLoss, blocker_text, g
 SIZE = handmade_stores.LOG_SIZE
 
 
-def plan_of(path, like="5.3", config=None):
+def plan_of(path, release="5.3", config=None):
     with open_store(path, config) as store:
-        return recovery.plan(store, like)
+        return recovery.plan(store, release)
 
 
 def bounds(plan):
@@ -35,11 +35,11 @@ def expected_bounds(store):
     return {key: (0, value) for key, value in store.next_offsets.items()}
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize("abort", [False, True])
-def test_a_healthy_store_keeps_everything(tmp_path, like, abort):
+def test_a_healthy_store_keeps_everything(tmp_path, release, abort):
     store = healthy()
-    plan = plan_of(store.write(tmp_path, abort=abort), like)
+    plan = plan_of(store.write(tmp_path, abort=abort), release)
     assert (plan.end_offset, plan.bytes_dropped, plan.units_dropped) == (store.end, 0, 0)
     assert bounds(plan) == expected_bounds(store)
     assert plan.will_start
@@ -141,15 +141,15 @@ def test_missing_queues_are_rebuilt(tmp_path):
     assert all(queue.created for queue in plan.queues)
 
 
-@pytest.mark.parametrize(("like", "least"), [("5.3", 9), ("4.9", 0)])
-def test_a_queue_rebuilt_from_its_middle_is_pre_filled(tmp_path, like, least):
+@pytest.mark.parametrize(("release", "least"), [("5.3", 9), ("4.9", 0)])
+def test_a_queue_rebuilt_from_its_middle_is_pre_filled(tmp_path, release, least):
     """When 4.9 corrects the minimum it reads the first unit. A pre-filled entry points to offset 0, which the log
     still has.
     """
     store = HandmadeStore()
     for number in range(20):
         store.put("Orders", 0, keys=f"K{number}", queue_offset=9 + number)
-    plan = plan_of(store.write(tmp_path, queues=False), like)
+    plan = plan_of(store.write(tmp_path, queues=False), release)
     assert bounds(plan) == {("Orders", 0): (least, 29)}
 
 

@@ -103,25 +103,25 @@ def store_with_ext(root, count=5, written=5, first_offset=0, abort=False):
     return store, folder
 
 
-def cuts(root, like="5.3", config=None):
+def cuts(root, release="5.3", config=None):
     with open_store(root, config) as store:
-        plan = recovery.plan(store, like)
+        plan = recovery.plan(store, release)
     return plan.ext_cuts, plan
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
 @pytest.mark.parametrize("count", [1, 4, 5])
-def test_ext_files_that_end_where_the_queue_ends_lose_nothing(tmp_path, like, count):
+def test_ext_files_that_end_where_the_queue_ends_lose_nothing(tmp_path, release, count):
     store_with_ext(tmp_path, count, count)
-    results, plan = cuts(tmp_path, like)
+    results, plan = cuts(tmp_path, release)
     assert results == ()
     assert plan.record()["extCuts"] == []
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
-def test_units_behind_the_last_address_of_the_queue_are_cut(tmp_path, like):
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
+def test_units_behind_the_last_address_of_the_queue_are_cut(tmp_path, release):
     _, folder = store_with_ext(tmp_path, count=6, written=5)
-    results, plan = cuts(tmp_path, like)
+    results, plan = cuts(tmp_path, release)
     assert results == (ExtCut("Orders", 0, 2 * EXT_SIZE + UNIT, UNIT + 2, ()),)
     assert plan.files_deleted == ()
     assert plan.bytes_to_read > EXT_SIZE
@@ -192,15 +192,15 @@ def test_a_queue_cut_by_the_log_s_end_keeps_its_ext_units(tmp_path):
     assert results == ()
 
 
-@pytest.mark.parametrize("like", ["5.3", "4.9"])
-def test_files_before_the_first_entry_of_the_log_are_deleted(tmp_path, like):
+@pytest.mark.parametrize("release", ["5.3", "4.9"])
+def test_files_before_the_first_entry_of_the_log_are_deleted(tmp_path, release):
     store, folder = store_with_ext(tmp_path, count=18, written=18)
     assert store.end > handmade_stores.LOG_SIZE
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
     first_number = next(number for number, unit in enumerate(store.units) if unit.offset >= handmade_stores.LOG_SIZE)
     begins = address(first_number) - cq_ext.EXT_BASE
     removed = {str(folder / f"{start:020d}") for start in ext_bytes(18) if start + EXT_SIZE < begins}
-    (cut,), plan = cuts(tmp_path, like)
+    (cut,), plan = cuts(tmp_path, release)
     assert removed
     assert set(cut.files_deleted) == removed
     assert removed <= set(plan.files_deleted)
