@@ -16,7 +16,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection import stalled_services, undecoded
+from engine.inspection import stalled_dispatch, stalled_services, undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
 from engine.inspection.check import compaction as check_compaction
@@ -242,6 +242,8 @@ def _all_findings(
         store_findings += _until_unreadable(
             index_findings.findings(store, log, index, queue_consequences.odd_units, starts.indexed_from)
         )
+        stalls = list(_until_unreadable(stalled_dispatch.findings(store))) if is_decoded else []
+        store_findings = [*stalled_dispatch.follow(store_findings, stalls), *stalls]
     store_findings += _until_unreadable(check_compaction.findings(store))
     store_findings += _until_unreadable(check_tiered.findings(store))
     store_findings += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest, starts))

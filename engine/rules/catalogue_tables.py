@@ -14,6 +14,7 @@ from engine.rules.findings import (
     CONFIG,
     INDEX,
     LOG,
+    PLAN,
     PUT_IN_WORDS,
     QUEUE,
     SEEN,
@@ -534,6 +535,27 @@ IX12 = _rule(
     "queries with indexRocksDBEnable=false.",
     kinds={"key": Kind()},
     needs=LOG,
+)
+CQ17 = _rule(
+    "CQ17",
+    "error",
+    "A message at which dispatch stopped",
+    "A lite topic with a $ in its name gives a light queue whose name is not %LMQ%$TOPIC$LITETOPIC. A broker of "
+    "RocketMQ 5.5 fails at it: it dispatches this message again and again, and adds its keys to the index each time. "
+    "Messages behind it, of all topics, are in no queue, so consumers do not get them.",
+    "do not restart the broker: set longPollingEnable to false while it runs (mqadmin updateBrokerConfig), and back to "
+    "true when mqadmin brokerStatus has dispatchBehindBytes 0. No message is lost. Then let producers send no $ in the "
+    "names of lite topics: the next such message stops dispatch again.",
+    kinds={
+        "stopped": Kind(
+            "warn",
+            "set commitLogRecoverMaxNum to the number of log files or more (the default is 10) before you start the "
+            "broker: it then dispatches all messages behind this one. It stops at the next message like it: let "
+            "producers send no $ in the names of lite topics.",
+            PLAN,
+        ),
+    },
+    needs=BOTH,
 )
 CQ15 = _rule(
     "CQ15",

@@ -48,6 +48,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("CQ03", sentence("pages of a queue were lost")),
     ("CQ12", sentence("entries of a queue go backwards in the log")),
     ("RP03", sentence("queues end, and the log continues with later queue offsets: the messages in between are gone")),
+    ("CQ17", sentence("dispatch stopped at a message")),
     (
         "CQ10",
         sentence("queues lost their last entries, a file or their folder, or never got messages that the log has"),

@@ -160,6 +160,7 @@ class Facts:
     barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
     settled_offsets: frozenset[int] = frozenset()  # log offsets of half messages in a RocksDB that an op message names
     unrevived: bool = False  # a group popped it and did not acknowledge it, and the revive of pops is stalled
+    dispatch_stalled: bool = False  # dispatch stopped at a message before it, so no queue has it
 
 
 def role(unit: Unit) -> Role:
@@ -431,6 +432,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
         return LEVEL_BEYOND_QUEUE_STEP
     if facts.stalled and verdict == "half":
         return STALLED_CHECK_STEP
+    if facts.dispatch_stalled and verdict == "notYetDispatched":
+        return STALLED_DISPATCH_STEP
     if facts.unrevived and verdict in {"found", "notInIndex", "consumed", "notConsumed", "retried"}:
         return UNREVIVED_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
@@ -491,6 +494,7 @@ LEVEL_BEYOND_QUEUE_STEP = sentence(
     "in check."
 )
 STALLED_SERVICE_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
+STALLED_DISPATCH_STEP = sentence("Dispatch stopped at a message before it: follow the step of CQ17 in check.")
 UNREVIVED_STEP = sentence(
     "It comes again to the group that popped it only when the revive of pops makes progress: follow the steps of CF13 "
     "in check."

@@ -184,6 +184,26 @@ def filter_without_bloom(root: Path, handmade: HandmadeStore) -> None:
     table(root, "consumerFilter.json", text)
 
 
+def dispatch_stops(root: Path, handmade: HandmadeStore) -> None:
+    """A lite topic has a ``$`` in its name: a broker of 5.5 wrote the entries of its message, and no later ones."""
+    shutil.rmtree(root)
+    name = "%LMQ%$Orders$a$b"
+    properties = {"__LITE_TOPIC": "a$b", "INNER_MULTI_DISPATCH": name, "INNER_MULTI_QUEUE_OFFSET": "0"}
+    handmade.put(more=properties)
+    dispatched = len(handmade.units)
+    handmade.put()
+    handmade.put("Payments", 0)
+    behind = handmade.units[dispatched:]
+    del handmade.units[dispatched:]
+    handmade.write(root)
+    handmade.units += behind
+    (root / "consumequeue" / name / "0").mkdir(parents=True)
+    message = handmade.units[dispatched - 1]
+    entry = struct.pack(">qiq", message.offset, message.size, 0)
+    length = queue(root).stat().st_size
+    (root / "consumequeue" / name / "0" / f"{0:020d}").write_bytes(entry.ljust(length, b"\0"))
+
+
 def level_stands_still(root: Path, handmade: HandmadeStore) -> None:
     """A delayed message was due, and the broker ran for three more minutes without delivering it."""
     shutil.rmtree(root)
@@ -340,6 +360,7 @@ BROKEN = {
     "CL14": log_of_another_store,
     "CQ15": ext_files_gone,
     "CQ16": rocksdb_minimum_too_high,
+    "CQ17": dispatch_stops,
     "DK03": lambda root, store: rewritten(root, store, "T" * 130, magic=0xDAA320AB),
     "CL13": later_than_born,
     "CM01": compacted,

@@ -29,6 +29,7 @@ from engine.inspection.entry_verdict import compare
 from engine.inspection.groups import Permissions, read_permissions
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
+from engine.inspection.stalled_dispatch import stalled_dispatch
 from engine.inspection.stalled_services import (
     SETTLE_MS,
     LevelBeyondQueue,
@@ -89,6 +90,7 @@ class FactFinder:
             passed_over=self._passed_over(family, unit, evidence),
             barred=self._barred(unit, evidence),
             unrevived=self._is_unrevived(unit, evidence),
+            dispatch_stalled=self._is_behind_stalled_dispatch(unit, place, evidence),
         )
 
     def _stalled_service_text(self, unit: Unit, evidence: list[Evidence]) -> str:
@@ -114,6 +116,16 @@ class FactFinder:
                 evidence.append(Evidence("service", None, None, service.words, newest))
                 return service.words
         return ""
+
+    def _is_behind_stalled_dispatch(self, unit: Unit, place: rules.QueuePlace, evidence: list[Evidence]) -> bool:
+        """Return True if dispatch stopped at an earlier message, so that no queue has this one."""
+        if place.state != "behind":
+            return False
+        stalled = stalled_dispatch(self._store)
+        if stalled is None or unit.offset <= stalled.unit.offset:
+            return False
+        evidence.append(self.at(stalled.unit, "service", stalled.words))
+        return True
 
     def _is_unrevived(self, unit: Unit, evidence: list[Evidence]) -> bool:
         """Return True if a group has popped the message and not acknowledged it, and the revive of pops is stalled."""

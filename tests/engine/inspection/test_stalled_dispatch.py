@@ -1,0 +1,103 @@
+"""The message at which dispatch of RocketMQ 5.5 stops (CQ17), as real brokers of 5.5.0 and 5.5.1 do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from broken_stores import dispatch_stops
+from handmade_stores import HandmadeStore, healthy
+
+from engine.codec.message import decode
+from engine.inspection import open_store
+from engine.inspection.findings import check
+from engine.inspection.stalled_dispatch import stalled_dispatch, wrong_light_queue
+from engine.inspection.where.evidence import where
+from engine.releases import Release
+from engine.rules.findings import Finding
+
+
+@pytest.fixture
+def handmade() -> HandmadeStore:
+    return healthy()
+
+
+@pytest.fixture
+def root(tmp_path: Path, handmade: HandmadeStore) -> Path:
+    root = handmade.write(tmp_path / "store")
+    dispatch_stops(root, handmade)
+    return root
+
+
+def findings_of(root: Path, release: Release | None = None) -> dict[str, Finding]:
+    with open_store(root) as store:
+        store.release = release
+        *findings, _ = check(store)
+    return {finding.id: finding for finding in findings}
+
+
+def test_a_killed_store_names_the_message_at_which_dispatch_stopped(root, handmade):
+    """Consumers of all topics got nothing, and check only said that the next start dispatches these messages."""
+    stalled, first_behind = handmade.units[-3], handmade.units[-2]
+    finding = findings_of(root)["CQ17"]
+    assert (finding.severity, finding.offset) == ("warn", stalled.offset)
+    assert finding.message == (
+        f"Dispatch stopped at the message Orders/0/{stalled.queue_offset} at {stalled.offset:,}, because of the name "
+        f"of its light queue, %LMQ%$Orders$a$b; all messages from {first_behind.offset:,} on are in no queue"
+    )
+    assert "commitLogRecoverMaxNum" in finding.next_step
+
+
+def test_beside_a_running_broker_it_is_an_error_with_a_step_that_needs_no_restart(root, monkeypatch):
+    monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
+    findings = findings_of(root)
+    assert findings["CQ17"].severity == "error"
+    assert "longPollingEnable" in findings["CQ17"].next_step
+    assert findings["CQ10"].caused_by == "CQ17"
+
+
+def test_other_releases_do_not_stop_there(root):
+    assert "CQ17" not in findings_of(root, release="5.4")
+
+
+def test_a_message_that_dispatch_passed_is_no_finding(root, handmade, tmp_path):
+    assert "CQ17" not in findings_of(handmade.write(tmp_path / "dispatched"))
+
+
+def test_where_names_the_message_at_which_dispatch_stopped(root, handmade):
+    with open_store(root) as store:
+        (behind,) = where(store, "U" + f"{len(handmade.units) - 1:05d}")
+        (itself,) = where(store, "U" + f"{len(handmade.units) - 3:05d}")
+    assert behind.verdict == "notYetDispatched"
+    assert "CQ17" in behind.next_step
+    (evidence,) = (item for item in behind.evidence if item.what == "service")
+    assert evidence.offset == handmade.units[-3].offset
+    assert "CQ17" not in itself.next_step
+
+
+@pytest.mark.parametrize(
+    ("names", "offsets", "expected"),
+    [
+        ("%LMQ%$Orders$a", "0", ""),
+        ("%LMQ%$Orders$a b", "0", ""),
+        ("%LMQ%$Orders$a$b", "0", "%LMQ%$Orders$a$b"),
+        ("%LMQ%$Orders$$", "0", "%LMQ%$Orders$$"),
+        ("%LMQ%$Orders$", "0", "%LMQ%$Orders$"),
+        ("%LMQ%$Orders", "0", "%LMQ%$Orders"),
+        ("%LMQ%Orders$a$b$c", "0", ""),
+        ("%LMQ%a,%LMQ%$b", "0,7", "%LMQ%$b"),
+        ("%LMQ%$Orders$a$b", "", ""),
+        ("%LMQ%$Orders$a$b", "0,1", ""),
+    ],
+)
+def test_names_at_which_dispatch_stopped(names, offsets, expected):
+    more = {"INNER_MULTI_DISPATCH": names}
+    more |= {"INNER_MULTI_QUEUE_OFFSET": offsets} if offsets else {}
+    store = HandmadeStore()
+    store.put(more=more)
+    assert wrong_light_queue(decode(bytes(store.log), 0, 0)) == expected
+
+
+def test_a_part_of_a_store_is_not_judged(root):
+    with open_store(next((root / "commitlog").iterdir())) as store:
+        assert stalled_dispatch(store) is None
