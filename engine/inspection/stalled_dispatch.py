@@ -1,8 +1,14 @@
-"""Finds the message at which the dispatch of RocketMQ 5.5 stopped (CQ17; docs/protocol/broker.md#lite).
+"""Finds the message at which the dispatch of a broker stopped (CQ17; docs/formats/consume-queue.md#light-queues).
 
-Behind the entries of a message, dispatch notifies the clients of each light queue of a lite topic. That fails if the
-queue's name is not ``%LMQ%$<topic>$<lite topic>``, and dispatch tries the same message again without end. Messages that
-a start dispatches are not notified. Java: ``ReputMessageService``, ``LiteSubscriptionRegistryImpl.getAllSubscriber``.
+A message may name further queues. Two names make dispatch fail, and it tries the same message again without end:
+
+- The name of a lite topic's light queue that is not ``%LMQ%$<topic>$<lite topic>``. A broker of 5.5 fails when it
+  notifies clients, behind the entries. Messages that a start dispatches are not notified.
+- A name without ``%LMQ%`` before a light queue. A broker of 5.3 or later stores no queue offset for it, and fails to
+  read one when it writes the entry. A start fails there, too.
+
+Java: ``ReputMessageService``, ``LiteSubscriptionRegistryImpl.getAllSubscriber``,
+``ConsumeQueue.multiDispatchLmqQueue``.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from engine.releases import of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding
 from engine.sentences import sentence
-from engine.system_names import RETRY_PREFIX
+from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,27 +39,38 @@ _FOLLOWERS = frozenset({"CQ10", "CQ08", "IX05"})
 
 @dataclass(frozen=True, slots=True)
 class StalledDispatch:
-    """The message at which dispatch stopped, the name of its light queue, and the first message behind it."""
+    """The message at which dispatch stopped, the name of the queue for it, and the first message behind it.
+
+    ``is_numbered``: the store has an offset of that queue; without one, a start fails.
+    """
 
     unit: Unit
-    light_queue: str
+    queue_name: str
+    is_numbered: bool
     first_behind: Unit
-
-    @property
-    def place(self) -> str:
-        """The message as topic/queue/offset."""
-        return f"{self.unit.topic}/{self.unit.queue_id}/{self.unit.queue_offset}"
 
     @property
     def words(self) -> str:
         """Where dispatch stopped and why."""
-        return sentence(
-            "dispatch stopped at the message {place} at {offset:,}, because of the name of its light queue, {name}; "
-            "all messages from {first:,} on are in no queue",
-            place=self.place,
-            offset=self.unit.offset,
-            name=self.light_queue,
-            first=self.first_behind.offset,
+        place = f"{self.unit.topic}/{self.unit.queue_id}/{self.unit.queue_offset}"
+        return (
+            sentence(
+                "dispatch stopped at the message {place} at {offset:,}, because of the name of its light queue, "
+                "{name}; all messages from {first:,} on are in no queue",
+                place=place,
+                offset=self.unit.offset,
+                name=self.queue_name,
+                first=self.first_behind.offset,
+            )
+            if self.is_numbered
+            else sentence(
+                "dispatch stopped at the message {place} at {offset:,}, because it names {name}, which is no light "
+                "queue, before a light queue; all messages from {first:,} on are in no queue",
+                place=place,
+                offset=self.unit.offset,
+                name=self.queue_name or '""',
+                first=self.first_behind.offset,
+            )
         )
 
 
@@ -67,13 +84,18 @@ def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
         return None
     newest = max(store.newest_file_entries(), default=None)
     unit = store.log.seen_at(newest[0], crc=False) if newest is not None else None
-    if not isinstance(unit, Unit):
+    if not isinstance(unit, Unit) or props.INNER_MULTI_QUEUE_OFFSET not in unit.properties:
         return None
+    release = of(release_of(store))
     name = wrong_light_queue(unit)
-    if not name or not (_stored_by_lite_release(store, unit) or of(release_of(store)).lite_topics):
-        return None
+    is_numbered = True
+    if not name or not (_stored_by_lite_release(store, unit) or release.lite_topics):
+        unnumbered = unnumbered_queue(unit) if release.light_queues_by == "enableLmq" else None
+        if unnumbered is None:
+            return None
+        name, is_numbered = unnumbered, False
     first_behind = undecoded.first_behind_dispatch(store, unit.end)
-    return StalledDispatch(unit, name, first_behind) if first_behind is not None else None
+    return StalledDispatch(unit, name, is_numbered, first_behind) if first_behind is not None else None
 
 
 def _stored_by_lite_release(store: StoreSnapshot, unit: Unit) -> bool:
@@ -82,15 +104,27 @@ def _stored_by_lite_release(store: StoreSnapshot, unit: Unit) -> bool:
     return store.release is None and unit.properties.get(props.INNER_MULTI_DISPATCH) == name
 
 
+def _further_queues(unit: Unit) -> list[tuple[str, str]]:
+    """Names of a message's further queues with the texts of its offsets there; none if dispatch passes over them."""
+    offsets = unit.properties.get(props.INNER_MULTI_QUEUE_OFFSET, "")
+    names, texts = split(unit.properties.get(props.INNER_MULTI_DISPATCH, ""), ","), split(offsets, ",")
+    is_used = offsets.strip() and len(names) == len(texts) and not unit.topic.startswith(RETRY_PREFIX)
+    return list(zip(names, texts, strict=True)) if is_used else []
+
+
 def wrong_light_queue(unit: Unit) -> str:
     """Return the first light queue of a message whose clients a broker of 5.5 fails to notify; "" if there is none."""
-    if unit.topic.startswith(RETRY_PREFIX):
+    queues = _further_queues(unit)
+    if not all(text for _, text in queues):
         return ""
-    names = split(unit.properties.get(props.INNER_MULTI_DISPATCH, ""), ",")
-    offsets = unit.properties.get(props.INNER_MULTI_QUEUE_OFFSET, "")
-    if not offsets.strip() or len(names) != len(split(offsets, ",")):
-        return ""
-    return next((name for name in names if name.startswith(LITE_PREFIX) and split_lite_queue(name) is None), "")
+    return next((name for name, _ in queues if name.startswith(LITE_PREFIX) and split_lite_queue(name) is None), "")
+
+
+def unnumbered_queue(unit: Unit) -> str | None:
+    """Return the first further queue of a message without an offset, which a broker of 5.3 or later fails to read."""
+    if unit.topic.startswith(SYSTEM_PREFIX) or unit.topic == SCHEDULE_TOPIC:
+        return None
+    return next((name for name, text in _further_queues(unit) if not text), None)
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
@@ -102,13 +136,14 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     evidence: dict[str, Any] = {
         "queue": f"{stalled.unit.topic}/{stalled.unit.queue_id}",
         "queueOffset": stalled.unit.queue_offset,
-        "lightQueue": stalled.light_queue,
+        "furtherQueue": stalled.queue_name,
         "firstUnit": stalled.first_behind.offset,
         HAPPENED: stalled.words,
     }
-    kind = "" if store.lock_state == "held" else "stopped"
+    is_running = store.lock_state == "held"
+    kinds = ("", "stopped") if stalled.is_numbered else ("unnumbered", "unnumberedStopped")
     path = file.path if file is not None else None
-    yield rules.CQ17.finding(stalled.words, path, stalled.unit.offset, evidence, kind=kind)
+    yield rules.CQ17.finding(stalled.words, path, stalled.unit.offset, evidence, kind=kinds[0 if is_running else 1])
 
 
 def follow(findings_so_far: Iterable[Finding], stalls: Iterable[Finding]) -> Iterator[Finding]:

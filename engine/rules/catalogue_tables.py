@@ -540,12 +540,13 @@ CQ17 = _rule(
     "CQ17",
     "error",
     "A message at which dispatch stopped",
-    "A lite topic with a $ in its name gives a light queue whose name is not %LMQ%$TOPIC$LITETOPIC. A broker of "
-    "RocketMQ 5.5 fails at it: it dispatches this message again and again, and adds its keys to the index each time. "
-    "Messages behind it, of all topics, are in no queue, so consumers do not get them.",
-    "do not restart the broker: set longPollingEnable to false while it runs (mqadmin updateBrokerConfig), and back to "
-    "true when mqadmin brokerStatus has dispatchBehindBytes 0. No message is lost. Then let producers send no $ in the "
-    "names of lite topics: the next such message stops dispatch again.",
+    "A broker fails at a further queue of this message and dispatches it again and again. RocketMQ 5.5 fails at the "
+    "light queue of a lite topic with a $ in its name; 5.3 and later fail at a name in "
+    "INNER_MULTI_DISPATCH that has no %LMQ%, before a light queue. Messages behind it, of all topics, are in no "
+    "queue, so consumers do not get them.",
+    "do not restart the broker: set longPollingEnable to false while it runs (mqadmin updateBrokerConfig), and back "
+    "to true when mqadmin brokerStatus has dispatchBehindBytes 0. No message is lost. Then let producers send no $ in "
+    "the names of lite topics: the next such message stops dispatch again.",
     kinds={
         "stopped": Kind(
             "warn",
@@ -553,6 +554,18 @@ CQ17 = _rule(
             "broker: it then dispatches all messages behind this one. It stops at the next message like it: let "
             "producers send no $ in the names of lite topics.",
             PLAN,
+        ),
+        "unnumbered": Kind(
+            None,
+            "do not restart the broker, it would not start: set enableMultiDispatch and longPollingEnable to false "
+            "while it runs (mqadmin updateBrokerConfig), and back when mqadmin brokerStatus has dispatchBehindBytes "
+            "0. Light queues lack the messages of that time. Find the producer that sets INNER_MULTI_DISPATCH.",
+        ),
+        "unnumberedStopped": Kind(
+            None,
+            "start the broker with enableMultiDispatch=false, else it does not start, and with commitLogRecoverMaxNum "
+            "at the number of log files or more. Light queues lack the messages of that time. Stop it in the ordinary "
+            "way before you start it with your settings. Find the producer that sets INNER_MULTI_DISPATCH.",
         ),
     },
     needs=BOTH,

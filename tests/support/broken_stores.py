@@ -184,11 +184,13 @@ def filter_without_bloom(root: Path, handmade: HandmadeStore) -> None:
     table(root, "consumerFilter.json", text)
 
 
-def dispatch_stops(root: Path, handmade: HandmadeStore) -> None:
-    """A lite topic has a ``$`` in its name: a broker of 5.5 wrote the entries of its message, and no later ones."""
+def dispatch_stops(root: Path, handmade: HandmadeStore, names: str = "%LMQ%$Orders$a$b", offsets: str = "0") -> None:
+    """A lite topic has a ``$`` in its name: a broker of 5.5 wrote the entries of its message, and no later ones. With
+    other ``names`` of further queues: its entry in its own queue only.
+    """
     shutil.rmtree(root)
-    name = "%LMQ%$Orders$a$b"
-    properties = {"__LITE_TOPIC": "a$b", "INNER_MULTI_DISPATCH": name, "INNER_MULTI_QUEUE_OFFSET": "0"}
+    properties = {"INNER_MULTI_DISPATCH": names, "INNER_MULTI_QUEUE_OFFSET": offsets}
+    properties |= {} if "," in names else {"__LITE_TOPIC": "a$b"}
     handmade.put(more=properties)
     dispatched = len(handmade.units)
     handmade.put()
@@ -197,11 +199,13 @@ def dispatch_stops(root: Path, handmade: HandmadeStore) -> None:
     del handmade.units[dispatched:]
     handmade.write(root)
     handmade.units += behind
-    (root / "consumequeue" / name / "0").mkdir(parents=True)
+    if "," in names:
+        return
+    (root / "consumequeue" / names / "0").mkdir(parents=True)
     message = handmade.units[dispatched - 1]
     entry = struct.pack(">qiq", message.offset, message.size, 0)
     length = queue(root).stat().st_size
-    (root / "consumequeue" / name / "0" / f"{0:020d}").write_bytes(entry.ljust(length, b"\0"))
+    (root / "consumequeue" / names / "0" / f"{0:020d}").write_bytes(entry.ljust(length, b"\0"))
 
 
 def level_stands_still(root: Path, handmade: HandmadeStore) -> None:

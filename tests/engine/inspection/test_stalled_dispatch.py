@@ -11,7 +11,7 @@ from handmade_stores import HandmadeStore, healthy
 from engine.codec.message import decode
 from engine.inspection import open_store
 from engine.inspection.findings import check
-from engine.inspection.stalled_dispatch import stalled_dispatch, wrong_light_queue
+from engine.inspection.stalled_dispatch import stalled_dispatch, unnumbered_queue, wrong_light_queue
 from engine.inspection.where.evidence import where
 from engine.releases import Release
 from engine.rules.findings import Finding
@@ -96,6 +96,36 @@ def test_names_at_which_dispatch_stopped(names, offsets, expected):
     store = HandmadeStore()
     store.put(more=more)
     assert wrong_light_queue(decode(bytes(store.log), 0, 0)) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "offsets", "expected"),
+    [
+        ("x,%LMQ%a", ",0", "x"),
+        ("%LMQ%a,x,%LMQ%b", "0,,0", "x"),
+        (",%LMQ%a", ",0", ""),
+        ("%LMQ%a,x", "0,", None),
+        ("%LMQ%a", "0", None),
+        ("x", "", None),
+    ],
+)
+def test_names_without_an_offset(names, offsets, expected):
+    store = HandmadeStore()
+    store.put(more={"INNER_MULTI_DISPATCH": names, "INNER_MULTI_QUEUE_OFFSET": offsets})
+    assert unnumbered_queue(decode(bytes(store.log), 0, 0)) == expected
+
+
+def test_a_name_without_an_offset_keeps_brokers_from_starting(tmp_path, handmade, monkeypatch):
+    """check advised to start the broker; real 5.3.3, 5.4.0 and 5.5.1 do not start."""
+    root = handmade.write(tmp_path / "store")
+    dispatch_stops(root, handmade, "x,%LMQ%a", ",0")
+    assert "CQ17" not in findings_of(root, "4.9")
+    finding = findings_of(root, "5.3")["CQ17"]
+    assert finding.severity == "error"
+    assert "because it names x, which is no light queue, before a light queue" in finding.message
+    assert "enableMultiDispatch=false" in finding.next_step
+    monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
+    assert "while it runs" in findings_of(root, "5.3")["CQ17"].next_step
 
 
 def test_a_part_of_a_store_is_not_judged(root):
