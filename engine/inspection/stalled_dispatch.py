@@ -25,7 +25,7 @@ from engine.inspection.tables import release_of
 from engine.releases import of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding
-from engine.sentences import sentence
+from engine.sentences import join, sentence
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ _FOLLOWERS = frozenset({"CQ10", "CQ08", "IX05"})
 
 @dataclass(frozen=True, slots=True)
 class StalledDispatch:
-    """The message at which dispatch stopped, the name of the queue for it, and the first message behind it.
+    """The message at which dispatch stopped, the name of the queue for it, and the first message behind
+    it, if there is one.
 
     ``is_numbered``: the store has an offset of that queue; without one, a start fails.
     """
@@ -47,38 +48,31 @@ class StalledDispatch:
     unit: Unit
     queue_name: str
     is_numbered: bool
-    first_behind: Unit
+    first_behind: Unit | None
 
     @property
     def words(self) -> str:
-        """Where dispatch stopped and why."""
-        place = f"{self.unit.topic}/{self.unit.queue_id}/{self.unit.queue_offset}"
-        return (
-            sentence(
-                "dispatch stopped at the message {place} at {offset:,}, because of the name of its light queue, "
-                "{name}; all messages from {first:,} on are in no queue",
-                place=place,
-                offset=self.unit.offset,
-                name=self.queue_name,
-                first=self.first_behind.offset,
-            )
+        """Where dispatch stopped and why, and what is behind."""
+        text = sentence(
+            "dispatch stopped at the message {place} at {offset:,}, because of the name of its light queue, {name}"
             if self.is_numbered
-            else sentence(
-                "dispatch stopped at the message {place} at {offset:,}, because it names {name}, which is no light "
-                "queue, before a light queue; all messages from {first:,} on are in no queue",
-                place=place,
-                offset=self.unit.offset,
-                name=self.queue_name or '""',
-                first=self.first_behind.offset,
-            )
+            else "dispatch stopped at the message {place} at {offset:,}, because it names {name}, which is no light "
+            "queue, before a light queue",
+            place=f"{self.unit.topic}/{self.unit.queue_id}/{self.unit.queue_offset}",
+            offset=self.unit.offset,
+            name=self.queue_name or '""',
         )
+        if self.first_behind is None:
+            return text
+        behind = sentence("all messages from {first:,} on are in no queue", first=self.first_behind.offset)
+        return join("; ", [text, behind])
 
 
 def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
     """Return the message at which dispatch stopped; None if it goes on, or did when the broker ended.
 
-    The newest entry of all queues must be that of such a message, and messages must follow it. Raises
-    :class:`CannotRead`.
+    The newest entry of all queues must be that of such a message, and messages must follow it; or the next start fails
+    at it. Raises :class:`CannotRead`.
     """
     if store.paths is None or store.rocksdb_queues is not None:  # notifications for these may fail
         return None
@@ -95,7 +89,8 @@ def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
             return None
         name, is_numbered = unnumbered, False
     first_behind = undecoded.first_behind_dispatch(store, unit.end)
-    return StalledDispatch(unit, name, is_numbered, first_behind) if first_behind is not None else None
+    is_reported = first_behind is not None or (store.abort and not is_numbered)
+    return StalledDispatch(unit, name, is_numbered, first_behind) if is_reported else None
 
 
 def _stored_by_lite_release(store: StoreSnapshot, unit: Unit) -> bool:
@@ -137,9 +132,10 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         "queue": f"{stalled.unit.topic}/{stalled.unit.queue_id}",
         "queueOffset": stalled.unit.queue_offset,
         "furtherQueue": stalled.queue_name,
-        "firstUnit": stalled.first_behind.offset,
         HAPPENED: stalled.words,
     }
+    if stalled.first_behind is not None:
+        evidence["firstUnit"] = stalled.first_behind.offset
     is_running = store.lock_state == "held"
     kinds = ("", "stopped") if stalled.is_numbered else ("unnumbered", "unnumberedStopped")
     path = file.path if file is not None else None

@@ -128,6 +128,17 @@ def test_a_name_without_an_offset_keeps_brokers_from_starting(tmp_path, handmade
     assert "while it runs" in findings_of(root, "5.3")["CQ17"].next_step
 
 
+def test_the_last_message_of_a_killed_store_keeps_brokers_from_starting(tmp_path, handmade):
+    root = tmp_path / "store"
+    handmade.put(more={"INNER_MULTI_DISPATCH": "x,%LMQ%a", "INNER_MULTI_QUEUE_OFFSET": ",0"})
+    handmade.write(root)
+    assert "CQ17" not in findings_of(root, "5.5")  # a broker that closed its store has passed the message
+    (root / "abort").touch()
+    finding = findings_of(root, "5.5")["CQ17"]
+    assert finding.message.endswith("which is no light queue, before a light queue")
+    assert finding.severity == "error"
+
+
 def test_a_part_of_a_store_is_not_judged(root):
     with open_store(next((root / "commitlog").iterdir())) as store:
         assert stalled_dispatch(store) is None
