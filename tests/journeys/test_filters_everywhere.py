@@ -88,6 +88,7 @@ def test_row_57_a_cell_of_a_queue_filters_the_log(run: Run, walker: Walker, orde
     async def walk() -> None:
         await walker.open(orders, "queue:OrderPaid/1/3")
         table = walker.table("queue.table")
+        await walker.until(lambda: table.current_row() is not None, "the entry is read")
         row = table.current_row()
         menu = build_menu(table, row, walker.heads("queue.table").index("Queue offset"))
         below = next(m for m in menu.findChildren(QMenu) if m.title() == "In the log")

@@ -35,7 +35,7 @@ MAX_LISTED = 20
 
 
 class PutPanel(ThemedPanel):
-    """Emits ``putRequested(PutForm)`` to put a message, ``earlierPutChosen(PutDone)`` to show an earlier one."""
+    """Emits ``putRequested(PutForm)`` to put a message, ``earlierPutChosen(ManualPut)`` to show an earlier one."""
 
     putRequested = Signal(object)
     earlierPutChosen = Signal(object)

@@ -86,7 +86,7 @@ class ManualPut:
 
 class LabSession(QObject):
     """``changed()``: opened, closed, busy, load begun or ended; ``sampled(PositionSample)`` ten times a second;
-    ``putDone(PutDone)``; ``servingChanged()``: :attr:`serving` is new; ``power_was_cut()``: :attr:`report` is new;
+    ``putDone(ManualPut)``; ``servingChanged()``: :attr:`serving` is new; ``power_was_cut()``: :attr:`report` is new;
     ``failed(words)``; ``died(words)``: the engine's process ended by itself.
     """
 

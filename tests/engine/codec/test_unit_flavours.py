@@ -108,7 +108,7 @@ def _is_number(node: ast.expr) -> bool:
         "BY_VERSION[2]",
         "BY_VERSION[2 if long else 1]",
         "magic == _V1",
-        "len(raw) > LONGEST_V1_TOPIC",
+        "len(raw) > MAX_V1_TOPIC_BYTES",
         "0xDAA320AB",
         "b'\\xda\\xa3 '",
     ],

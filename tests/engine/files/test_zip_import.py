@@ -10,14 +10,14 @@ PROGRAM = """
 import sys, zipfile
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from engine.files.zip_import import Shipped
-found = Shipped({archive!r}, Path({folder!r})).find_spec("engine.made_up", None)
+from engine.files.zip_import import ZipFinder
+found = ZipFinder({archive!r}, Path({folder!r})).find_spec("engine.made_up", None)
 import importlib.util
 module = importlib.util.module_from_spec(found)
 sys.modules["engine.made_up"] = module
 found.loader.exec_module(module)
 print(module.VALUE, module.__file__)
-print(Shipped({archive!r}, Path({folder!r})).find_spec("json", None))
+print(ZipFinder({archive!r}, Path({folder!r})).find_spec("json", None))
 """
 
 

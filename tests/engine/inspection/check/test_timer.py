@@ -32,17 +32,24 @@ WAITING = 5
 """Messages that wait in the store: due after the broker was closed."""
 
 
+@pytest.fixture(scope="module")
+def wheel(golden) -> tuple[int, list[tuple[int, bytes]]]:
+    """Return the length of a broker's wheel, and its nonzero slots with their numbers."""
+    data = (golden("broker-pop") / "timerwheel").read_bytes()
+    return len(data), [(number, slot.encoded()) for number, slot in timer.used_slots(data)]
+
+
 @pytest.fixture
-def store(golden, tmp_path) -> Path:
+def store(golden, wheel, tmp_path) -> Path:
     """Copy a broker's store with timers. Only the nonzero part of the wheel is written."""
     source, root = golden("broker-pop"), tmp_path / "store"
     shutil.copytree(source, root, ignore=shutil.ignore_patterns("timerwheel"))
-    data = (source / "timerwheel").read_bytes()
+    length, slots = wheel
     with (root / "timerwheel").open("wb") as file:
-        file.truncate(len(data))
-        for number, slot in timer.used_slots(data):
+        file.truncate(length)
+        for number, slot in slots:
             file.seek(number * timer.SLOT_SIZE)
-            file.write(slot.encoded())
+            file.write(slot)
     return root
 
 

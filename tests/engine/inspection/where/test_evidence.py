@@ -151,7 +151,7 @@ def test_pop_retries_belong_to_their_group(opened, golden_account):
     """Pop names the retry topic after group and topic: %RETRY%billing_OrderEvents."""
     received = Counter(line["msgId"] for line in truth_lines(golden_account, "broker-pop", "received"))
     store = opened("broker-pop")
-    second_keys = [key for key, count in received.items() if count > 1]
+    second_keys = sample([key for key, count in received.items() if count > 1], 12)
     once = [key for key, count in received.items() if count == 1]
     assert {verdict(store, key) for key in second_keys} == {"retried"}
     assert {verdict(store, key) for key in sample(once, 10)} == {"found"}
@@ -170,7 +170,7 @@ def test_sql_filters_hide_messages_that_their_groups_did_not_get(opened, golden_
         got[line["group"]].add(line["msgId"])
     sends = [line["msgId"] for line in truth_lines(golden_account, name, "send") if line["topic"] == "OrderEvents"]
     for group in groups:
-        for key in sample(sends[:-60], 40):  # the last messages were sent after the groups had left
+        for key in sample(sends[:-60], 16):  # the last messages were sent after the groups had left
             assert verdict(opened(name), key, group=group) == ("consumed" if key in got[group] else "hiddenByTag")
 
 
@@ -180,7 +180,7 @@ def test_a_group_has_consumed_what_it_received(opened, golden_account, name, gro
     received = [line for line in truth_lines(golden_account, name, "received") if line["group"] == group]
     got, topics = {line["msgId"] for line in received}, {line["topic"] for line in received}
     sends = [line["msgId"] for line in truth_lines(golden_account, name, "send") if line["topic"] in topics]
-    for key in [*sample(sends, 25), *sends[-8:]]:
+    for key in [*sample(sends, 10), *sends[-5:]]:
         assert verdict(opened(name), key, group=group) == ("consumed" if key in got else "notConsumed")
 
 
