@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from engine.files.properties_file import parse, read_text
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.sentences import join, sentence
@@ -140,6 +138,8 @@ def _first_difference(
     row_queue: RocksQueueReader | None,
     rocksdb: tuple[int, int] | None,
 ) -> int | None:
+    import numpy as np  # takes long, and the window loads this module beside its first rows
+
     has_entries = [bounds for bounds in (files, rocksdb) if bounds is not None and bounds[1] > bounds[0]]
     if file_queue is None or row_queue is None or files is None or rocksdb is None or len(has_entries) < 2:
         return has_entries[0][0] if has_entries else None
