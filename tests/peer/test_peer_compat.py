@@ -22,7 +22,7 @@ from engine.rules.compatibility import MODES
 
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 
-SHORT = {"5.5.1": 6, "5.4.0": 0, "5.3.3": 0, "4.9.8": 2}
+SHORT = {"5.5.1": 5, "5.4.0": 0, "5.3.3": 0, "4.9.8": 2}
 """How many states each release starts where nobody asks for more."""
 COPIES = 10
 LOG_SIZE, SMALL_LOG_SIZE = 65_536, 16_384

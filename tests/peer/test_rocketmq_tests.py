@@ -9,13 +9,10 @@ import rocketmq_tests
 
 pytestmark = pytest.mark.peer
 SHORT = [
-    "client.producer.async.AsyncSendWithMessageQueueIT",
     "client.producer.batch.BatchSendIT",
-    "client.producer.exception.msg.MessageUserPropIT",
     "client.producer.oneway.OneWaySendIT",
     "client.producer.querymsg.QueryMsgByKeyIT",
     "client.consumer.pop.PopMessageAndForwardingIT",
-    "client.consumer.topic.MulConsumerMulTopicIT",
     "offset.LagCalculationIT#testCalculateLag",
     "recall.RecallWithTraceIT",
     "statictopic.StaticTopicIT#testNoTargetBrokers",

@@ -162,7 +162,7 @@ def test_no_widget_is_updated_in_the_turn_of_the_click_and_all_are_in_the_end(
             await asyncio.sleep(0.02)
         await _until(all_windows_themed)
         assert not _late(window)
-        for step in (lambda: theme.set_contrast(True), lambda: theme.set_scheme("dark"), lambda: theme.set_zoom(130)):
+        for step in (lambda: theme.set_scheme("dark"), lambda: theme.set_zoom(130)):
             count = {
                 each_window: len(QWidget.findChildren(each_window, _Follower))
                 for each_window in (window, second_window)

@@ -208,7 +208,7 @@ def test_each_element_of_a_batch_is_found_by_its_producers_id(opened, golden_acc
     The producer's log has the elements' own ids. A query by such an id found nothing, although all messages exist.
     """
     for name in ("broker-orders", "broker-orders-4.9.7"):
-        for line in truth_lines(golden_account, name, "batch")[:3]:
+        for line in truth_lines(golden_account, name, "batch")[:1]:
             element_ids, offset_ids = line["msgId"].split(","), line["offsetMsgId"].split(",")
             for key, offset_id in zip(element_ids, offset_ids, strict=True):
                 (by_key,), (by_id,) = where(opened(name), key), where(opened(name), offset_id)
