@@ -131,9 +131,9 @@ def control_subscriptions(broker: Broker, request: Command, _header: Header, con
             case "PARTIAL_REMOVE":
                 _remove(broker, client_id, queues, resets=True)
             case "COMPLETE_ADD":
-                old = broker.lite.clients.get(client_id)
-                wanted = set(queues)
-                _remove(broker, client_id, [name for name in (old.queues if old else ()) if name not in wanted])
+                subscription = broker.lite.clients.get(client_id)
+                earlier_queues = subscription.queues if subscription is not None else ()
+                _remove(broker, client_id, [name for name in earlier_queues if name not in set(queues)])
                 _add(broker, client_id, group, topic, queues, connection, None, excludes=False)
             case "COMPLETE_REMOVE":
                 broker.lite.clients.pop(client_id, None)
@@ -308,10 +308,10 @@ def _collect(broker: Broker, client_id: str, group: str, header: Header, now: in
         return bodies, counts
     subscription.last_pop_ms = subscription.last_used_ms = now
     for queue in list(subscription.queues):
-        wanted = int(header["maxMsgNum"] or 0) - len(bodies)
-        if wanted <= 0:
+        max_messages = int(header["maxMsgNum"] or 0) - len(bodies)
+        if max_messages <= 0:
             break
-        messages, info = _pop_queue(broker, queue, group, wanted, header, now)
+        messages, info = _pop_queue(broker, queue, group, max_messages, header, now)
         if messages:
             bodies += messages
             counts += _message_counts(info, len(messages))
@@ -321,16 +321,16 @@ def _collect(broker: Broker, client_id: str, group: str, header: Header, now: in
 
 
 def _pop_queue(
-    broker: Broker, queue: str, group: str, wanted: int, header: Header, now: int
+    broker: Broker, queue: str, group: str, max_messages: int, header: Header, now: int
 ) -> tuple[list[bytes], str]:
     attempt = None if header["attemptId"] is None else str(header["attemptId"])
     if broker.resets.offset(group, queue, 0) is None and broker.lite.orders.is_blocked(queue, group, 0, attempt):
         return [], ""
     offset = _next_offset(broker, queue, group)
-    result = broker.store.get_message(group, queue, 0, offset, wanted)
+    result = broker.store.get_message(group, queue, 0, offset, max_messages)
     if result is not None and result.status in _WRONG_OFFSET:
         broker.store.tables.commit_consumer_offset(group, queue, 0, result.next_begin_offset)
-        result = broker.store.get_message(group, queue, 0, result.next_begin_offset, wanted)
+        result = broker.store.get_message(group, queue, 0, result.next_begin_offset, max_messages)
     if result is None:
         return [], ""
     with result:
@@ -496,8 +496,8 @@ def broker_info(broker: Broker, request: Command, _header: Header, _connection: 
 def topic_info(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """GET_PARENT_TOPIC_INFO: expiry, groups and number of lite topics of a topic."""
     topic = _lite_topic(broker, str(header["topic"]))
-    own = [name for name in _lite_queues(broker) if (split_lite_queue(name) or ("",))[0] == topic.name]
-    body: dict[str, object] = {"liteTopicCount": len(own), "topic": topic.name, "ttl": _expiration(topic)}
+    light_queues = [name for name in _lite_queues(broker) if (split_lite_queue(name) or ("",))[0] == topic.name]
+    body: dict[str, object] = {"liteTopicCount": len(light_queues), "topic": topic.name, "ttl": _expiration(topic)}
     body["lmqNum"] = sum(name.startswith(LMQ_PREFIX) for name in broker.store.parts.queues.topics())
     if topic.name in (groups := _groups_by_topic(broker)):
         body["groups"] = groups[topic.name]

@@ -376,7 +376,7 @@ class CompatOptions:
     """The releases and modes to answer for, and the settings of the broker's configuration (None without one)."""
 
     pairs: tuple[tuple[Release, StorageMode], ...]
-    given: Mapping[str, str] | None = None
+    configuration: Mapping[str, str] | None = None
     progress: Callable[[int, int], None] | None = None
 
 
@@ -385,9 +385,9 @@ def all_pairs() -> tuple[tuple[Release, StorageMode], ...]:
     return tuple((release, mode) for release in reversed(NAMES) for mode in rules.modes_of(release))
 
 
-def chosen_pair(store: StoreSnapshot, given: Mapping[str, str] | None) -> tuple[Release, StorageMode]:
+def chosen_pair(store: StoreSnapshot, configuration: Mapping[str, str] | None) -> tuple[Release, StorageMode]:
     """The newest release, in the mode of the configuration, or the store's own without one."""
-    return NEWEST, own_mode(store) if given is None else rules.mode_in(given)
+    return NEWEST, own_mode(store) if configuration is None else rules.mode_in(configuration)
 
 
 def compare(open_store: OpenStore, options: CompatOptions) -> list[Compatibility]:
@@ -407,7 +407,7 @@ def compare(open_store: OpenStore, options: CompatOptions) -> list[Compatibility
             store.queue_source = source
             starts.update({(start.release, source): start for start in _starts(store, releases, options.progress)})
     return [
-        _answer(facts, starts[release, sources[release, mode]], mode, options.given, is_running=is_running)
+        _answer(facts, starts[release, sources[release, mode]], mode, options.configuration, is_running=is_running)
         for release, mode in options.pairs
     ]
 
@@ -501,12 +501,12 @@ def _entry_offsets(reader: IndexReader) -> Iterator[np.ndarray]:
 
 
 def _answer(
-    facts: _Facts, start: _Start, mode: StorageMode, given: Mapping[str, str] | None, *, is_running: bool
+    facts: _Facts, start: _Start, mode: StorageMode, configuration: Mapping[str, str] | None, *, is_running: bool
 ) -> Compatibility:
     release, contents = start.release, facts.contents
     refusals = [blocker.message for blocker in (start.plan.blockers if start.plan is not None else ())]
-    refusals += rules.refusals(contents, release, mode, given)
-    settings = rules.settings_for(contents, release, mode, given)
+    refusals += rules.refusals(contents, release, mode, configuration)
+    settings = rules.settings_for(contents, release, mode, configuration)
     unknown = list(facts.unknown)
     notes = list(start.plan.notes) if start.plan is not None else []
     if mode.name == "combined" and contents.has_dledger_log:
@@ -540,7 +540,7 @@ def _answer(
         tuple(dict.fromkeys(refusals)),
         start.index_removed,
         start.index_lost,
-        tuple(rules.hidden(contents, release, mode, given)),
+        tuple(rules.hidden(contents, release, mode, configuration)),
         tuple(settings),
         tuple(notes),
         tuple(unknown),

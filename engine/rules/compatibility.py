@@ -166,9 +166,9 @@ def table_setting(contents: StoreContents, mode: StorageMode, release: Release) 
 
 
 def settings_for(
-    contents: StoreContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None
+    contents: StoreContents, release: Release, mode: StorageMode, configuration: Mapping[str, str] | None
 ) -> list[Setting]:
-    """Return the settings that the store needs in this mode and that ``given``, the configuration, does not have."""
+    """Return the settings that the store needs in this mode and that the configuration does not have."""
     settings = [
         Setting(key, value, sentence("the broker starts in another storage mode")) for key, value in mode.settings
     ]
@@ -186,7 +186,7 @@ def settings_for(
     for key, size in contents.sizes.items():
         settings.append(Setting(key, str(size), _without_size(key), key in _NEEDED_SIZES))
     settings += _kind_settings(contents, release)
-    return [setting for setting in settings if not _is_given(setting, given)]
+    return [setting for setting in settings if not _is_given(setting, configuration)]
 
 
 def _without_size(key: str) -> str:
@@ -217,8 +217,8 @@ def _kind_settings(contents: StoreContents, release: Release) -> Iterator[Settin
         yield Setting("indexRocksDBEnable", "true", sentence("older messages are not found by key"))
 
 
-def _is_given(setting: Setting, given: Mapping[str, str] | None) -> bool:
-    return given is not None and given.get(setting.key, "").strip().lower() == setting.value.lower()
+def _is_given(setting: Setting, configuration: Mapping[str, str] | None) -> bool:
+    return configuration is not None and configuration.get(setting.key, "").strip().lower() == setting.value.lower()
 
 
 def _is_from(release: Release, first: Release) -> bool:
@@ -237,12 +237,12 @@ def reads_queue_rows(contents: StoreContents, release: Release, mode: StorageMod
 
 
 def refusals(
-    contents: StoreContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None
+    contents: StoreContents, release: Release, mode: StorageMode, configuration: Mapping[str, str] | None
 ) -> Iterator[str]:
-    """Yield why a broker does not start with the configuration ``given``; nothing without one."""
-    if given is None:
+    """Yield why a broker does not start with this configuration; nothing without one."""
+    if configuration is None:
         return
-    if mode.name == "combined" and release == "5.5" and refuses_double_write({**given, **dict(mode.settings)}):
+    if mode.name == "combined" and release == "5.5" and refuses_double_write({**configuration, **dict(mode.settings)}):
         yield sentence(
             "rocksdbCQDoubleWriteEnable=true without combineCQUseRocksdbForLmq=true: a broker of 5.4 starts with this, "
             "one of 5.5 ends at once (exit 253)"
@@ -250,7 +250,7 @@ def refusals(
     folder = contents.queue_rows_folder
     if folder in _ROWS_FOLDERS and release == "5.5" and _opens_queue_rows(mode):
         key, value = _SEPARATE_FOLDER
-        is_separate = given.get(key, "").strip().lower() == value
+        is_separate = configuration.get(key, "").strip().lower() == value
         if is_separate != _has_separate_rows(contents):
             text = sentence(
                 "the RocksDB of the queues is in {folder}, and {key} is {value}: 5.5 refuses this",
@@ -260,7 +260,7 @@ def refusals(
             )
             yield text
     for key in _NEEDED_SIZES if mode.queues == "files" else _NEEDED_SIZES[:1]:
-        if key in contents.sizes and key not in given:
+        if key in contents.sizes and key not in configuration:
             yield sentence(
                 "the configuration lacks {key}={value}, the size of the store's files",
                 key=key,
@@ -278,17 +278,19 @@ def _opens_queue_rows(mode: StorageMode) -> bool:
 
 
 def hidden(
-    contents: StoreContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None = None
+    contents: StoreContents, release: Release, mode: StorageMode, configuration: Mapping[str, str] | None = None
 ) -> Iterator[Hidden]:
     """Yield what a broker of ``release`` in this mode does not read of the store.
 
-    Settings that show something count as set, unless ``given``, the configuration, lacks them.
+    Settings that show something count as set, unless the configuration lacks them.
     """
-    yield from _hidden_tables(contents, release, mode, given)
-    yield from _hidden_rows(contents, release, given)
+    yield from _hidden_tables(contents, release, mode, configuration)
+    yield from _hidden_rows(contents, release, configuration)
     yield from _hidden_queues(contents, release, mode)
     yield from _hidden_topics(contents, release)
-    lacking = [key for key in _INDEX_SIZES if given is not None and key in contents.sizes and key not in given]
+    lacking = [
+        key for key in _INDEX_SIZES if configuration is not None and key in contents.sizes and key not in configuration
+    ]
     if lacking and contents.has_index_files:
         text = sentence("the index is misread: the configuration lacks {keys}", keys=join(", ", lacking))
         yield Hidden("index", None, text)
@@ -307,10 +309,10 @@ def _title(release: Release) -> str:
 
 
 def _hidden_tables(
-    contents: StoreContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None
+    contents: StoreContents, release: Release, mode: StorageMode, configuration: Mapping[str, str] | None
 ) -> Iterator[Hidden]:
     for table in contents.tables:
-        if table.rows == 0 or _reads_table(table, release, mode, given):
+        if table.rows == 0 or _reads_table(table, release, mode, configuration):
             continue
         words = _TABLE_WORDS[table.subject]
         if table.rows is None:
@@ -342,7 +344,9 @@ _TABLE_LOSSES = {
 }
 
 
-def _reads_table(table: TableContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None) -> bool:
+def _reads_table(
+    table: TableContents, release: Release, mode: StorageMode, configuration: Mapping[str, str] | None
+) -> bool:
     """RocksDB tables of the first layout take over JSON files with a higher counter, which is 0 in a new one; nothing
     else is taken over. The counter of offsets goes up with every 500th commit only.
     """
@@ -351,7 +355,9 @@ def _reads_table(table: TableContents, release: Release, mode: StorageMode, give
     if mode.tables == "v2":
         return table.form == "v2"
     if table.form == "single":
-        return _is_from(release, "5.4") and (given is None or _is_given(Setting(*_SINGLE_TABLES, ""), given))
+        return _is_from(release, "5.4") and (
+            configuration is None or _is_given(Setting(*_SINGLE_TABLES, ""), configuration)
+        )
     return table.form == "rows" or (table.form == "json" and table.counter > 0)
 
 
@@ -362,14 +368,16 @@ _ROW_KINDS = (
 )
 
 
-def _hidden_rows(contents: StoreContents, release: Release, given: Mapping[str, str] | None) -> Iterator[Hidden]:
+def _hidden_rows(
+    contents: StoreContents, release: Release, configuration: Mapping[str, str] | None
+) -> Iterator[Hidden]:
     for kind, name, since, keys in _ROW_KINDS:
         count: int | None = getattr(contents, name)
-        is_set = given is None or all(given.get(key, "").strip().lower() == "true" for key in keys)
+        is_set = configuration is None or all(configuration.get(key, "").strip().lower() == "true" for key in keys)
         if count == 0 or (_is_from(release, since) and is_set):  # type: ignore[arg-type]
             continue
         yield Hidden(kind, count, _row_words(kind, count))
-    is_index_set = given is None or given.get("indexRocksDBEnable", "").strip().lower() == "true"
+    is_index_set = configuration is None or configuration.get("indexRocksDBEnable", "").strip().lower() == "true"
     if contents.has_index_rows and not contents.has_index_files and not (_is_from(release, "5.4") and is_index_set):
         yield Hidden("indexRows", None, sentence("the index in the RocksDB is not read: no message is found by key"))
 

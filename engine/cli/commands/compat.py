@@ -71,13 +71,13 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    given = read_settings(args.config) if args.config else None
+    configuration = read_settings(args.config) if args.config else None
     with open_named_store(args, out) as store:
-        pair = _chosen(args, store, given)
+        pair = _chosen(args, store, configuration)
     is_single = args.target is not None or args.to_mode is not None
     pairs = (pair,) if is_single else tuple(dict.fromkeys((*all_pairs(), pair)))
     with Progress("compat", 1, out.quiet) as progress:
-        options = CompatOptions(pairs, given, progress.at)
+        options = CompatOptions(pairs, configuration, progress.at)
         answers = compare(lambda: open_store(args.store, read_config(args)), options)
     chosen = next(answer for answer in answers if (answer.release, answer.mode) == pair)
     if out.as_json:
@@ -89,10 +89,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _chosen(
-    args: argparse.Namespace, store: StoreSnapshot, given: dict[str, str] | None
+    args: argparse.Namespace, store: StoreSnapshot, configuration: dict[str, str] | None
 ) -> tuple[Release, StorageMode]:
     """The release and the mode for which the exit code speaks. Raises :class:`UsageError` for a mode of later ones."""
-    release, mode = chosen_pair(store, given)
+    release, mode = chosen_pair(store, configuration)
     if args.target is not None:
         release = args.target
     if args.to_mode is not None:

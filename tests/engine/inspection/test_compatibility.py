@@ -16,8 +16,8 @@ from engine.rules.compatibility import MODES
 pytestmark = pytest.mark.golden
 
 
-def answer(root, release, mode="files", given=None, config=None):
-    options = CompatOptions(((release, MODES[mode]),), given)
+def answer(root, release, mode="files", configuration=None, config=None):
+    options = CompatOptions(((release, MODES[mode]),), configuration)
     (result,) = compare(lambda: open_store(root, config), options)
     return result
 
@@ -121,7 +121,7 @@ def test_what_is_not_known_is_not_called_safe(golden):
 
 
 def test_a_configuration_without_the_size_of_the_log_does_not_start(golden):
-    result = answer(golden("clean-5.5.1"), "5.5", given={"brokerName": "a"})
+    result = answer(golden("clean-5.5.1"), "5.5", configuration={"brokerName": "a"})
     assert (result.verdict, result.exit_code) == ("refused", 3)
     assert "mappedFileSizeCommitLog=1048576" in result.message
 

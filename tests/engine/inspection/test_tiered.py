@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import agree
 import pytest
+from tiered_stores import move_tiered_storage_out, options_for
 
 from engine.inspection.get_message import get_message
 from engine.inspection.snapshot import open_store
@@ -20,18 +20,8 @@ STATUS = {"FOUND": {"FOUND"}, "NO_NEW_MSG": {"OFFSET_OVERFLOW_ONE"}}
 
 @pytest.fixture
 def outside(golden, tmp_path) -> Path:
-    """Copy the store, with tiered storage outside of it; return the store."""
-    root = tmp_path / "store"
-    shutil.copytree(golden(STORE), root, ignore=shutil.ignore_patterns("timerwheel"))
-    shutil.move(root / "tiered", tmp_path / "elsewhere")
-    return root
-
-
-def configuration(root: Path) -> list[str]:
-    """Options that name the folder of tiered storage."""
-    file = root.parent / "broker.conf"
-    file.write_text(f"tieredStoreFilePath={root.parent / 'elsewhere'}\n")
-    return ["--config", str(file), "--paths-from-config"]
+    """The store, with tiered storage outside of it."""
+    return move_tiered_storage_out(golden(STORE), tmp_path)
 
 
 def test_every_pull_gets_the_messages_that_the_broker_gave(golden, golden_account):
@@ -82,5 +72,5 @@ def test_info_and_space_count_it(golden):
 
 
 def test_files_elsewhere_are_read_if_the_configuration_names_them(outside):
-    got, *_ = agree.records_of("get", outside, "Orders", 0, 0, *configuration(outside))
+    got, *_ = agree.records_of("get", outside, "Orders", 0, 0, *options_for(outside))
     assert got["status"] == "FOUND"

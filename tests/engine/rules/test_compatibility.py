@@ -16,12 +16,12 @@ from engine.rules.compatibility import (
 )
 
 
-def kinds(contents, release, mode, given=None):
-    return {item.kind for item in hidden(contents, release, MODES[mode], given)}
+def kinds(contents, release, mode, configuration=None):
+    return {item.kind for item in hidden(contents, release, MODES[mode], configuration)}
 
 
-def keys(contents, release, mode, given=None):
-    return {item.key for item in settings_for(contents, release, MODES[mode], given)}
+def keys(contents, release, mode, configuration=None):
+    return {item.key for item in settings_for(contents, release, MODES[mode], configuration)}
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_rows_of_messages_need_a_release_and_a_setting():
     assert kinds(contents, "4.9", "files") == {"timerRows", "transactionRows", "popRows"}
     assert kinds(contents, "5.3", "files") == {"timerRows", "transactionRows"}
     assert kinds(contents, "5.4", "files") == set()
-    given = {"timerRocksDBEnable": "true"}
-    assert kinds(contents, "5.4", "files", given) == {"transactionRows", "popRows"}
-    assert {"transRocksDBEnable", "popConsumerKVServiceEnable"} <= keys(contents, "5.4", "files", given)
-    assert "timerRocksDBEnable" not in keys(contents, "5.4", "files", given)
+    configuration = {"timerRocksDBEnable": "true"}
+    assert kinds(contents, "5.4", "files", configuration) == {"transactionRows", "popRows"}
+    assert {"transRocksDBEnable", "popConsumerKVServiceEnable"} <= keys(contents, "5.4", "files", configuration)
+    assert "timerRocksDBEnable" not in keys(contents, "5.4", "files", configuration)
 
 
 def test_going_back_hides_what_came_with_later_releases():
@@ -113,15 +113,15 @@ def test_going_on_hides_groups_with_long_names():
     assert (item.kind, item.count) == ("longGroups", 1)
 
 
-def why_not(contents, release, mode, given):
-    return list(refusals(contents, release, MODES[mode], given))
+def why_not(contents, release, mode, configuration):
+    return list(refusals(contents, release, MODES[mode], configuration))
 
 
 def test_5_5_refuses_queues_written_twice_without_light_queues_in_the_rocksdb():
-    given = {"rocksdbCQDoubleWriteEnable": "true"}
-    assert len(why_not(StoreContents(), "5.5", "combined", given)) == 1
-    assert why_not(StoreContents(), "5.4", "combined", given) == []
-    assert why_not(StoreContents(), "5.5", "combined", {**given, "combineCQUseRocksdbForLmq": "true"}) == []
+    configuration = {"rocksdbCQDoubleWriteEnable": "true"}
+    assert len(why_not(StoreContents(), "5.5", "combined", configuration)) == 1
+    assert why_not(StoreContents(), "5.4", "combined", configuration) == []
+    assert why_not(StoreContents(), "5.5", "combined", {**configuration, "combineCQUseRocksdbForLmq": "true"}) == []
     assert why_not(StoreContents(), "5.5", "combined", None) == []
     assert "combineCQUseRocksdbForLmq" in keys(StoreContents(), "5.5", "combined")
 
@@ -129,16 +129,16 @@ def test_5_5_refuses_queues_written_twice_without_light_queues_in_the_rocksdb():
 def test_5_5_refuses_a_rocksdb_in_the_other_folder():
     """5.5.1 ends with "find RocksDBConsumeQueue in original/separate path"; 5.4.0 makes a new one."""
     separate = {"storeType": "defaultRocksDB", "useSeparateStorePathForRocksdbCQ": "true"}
-    for folder, given, count in (
+    for folder, configuration, count in (
         ("consumequeue_rocksdb", separate, 0),
         ("consumequeue_rocksdb", {}, 1),
         ("consumequeue", separate, 1),
         ("consumequeue", {}, 0),
     ):
         contents = StoreContents(queue_rows_folder=folder)
-        assert len(why_not(contents, "5.5", "rocksdb", given)) == count
-        assert why_not(contents, "5.4", "rocksdb", given) == []
-        assert why_not(contents, "5.5", "files", given) == []
+        assert len(why_not(contents, "5.5", "rocksdb", configuration)) == count
+        assert why_not(contents, "5.4", "rocksdb", configuration) == []
+        assert why_not(contents, "5.5", "files", configuration) == []
 
 
 def test_sizes_that_a_configuration_lacks_keep_a_broker_from_starting_or_hide_the_index():

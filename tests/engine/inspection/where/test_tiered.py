@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import agree
 import pytest
+from tiered_stores import move_tiered_storage_out, options_for
 
 from engine.codec import tiered as codec
 
@@ -17,18 +17,8 @@ STORE = "tiered-5.5.1"
 
 @pytest.fixture
 def outside(golden, tmp_path) -> Path:
-    """Copy the store, with tiered storage outside of it; return the store."""
-    root = tmp_path / "store"
-    shutil.copytree(golden(STORE), root, ignore=shutil.ignore_patterns("timerwheel"))
-    shutil.move(root / "tiered", tmp_path / "elsewhere")
-    return root
-
-
-def configuration(root: Path) -> list[str]:
-    """Options that name the folder of tiered storage."""
-    file = root.parent / "broker.conf"
-    file.write_text(f"tieredStoreFilePath={root.parent / 'elsewhere'}\n")
-    return ["--config", str(file), "--paths-from-config"]
+    """The store, with tiered storage outside of it."""
+    return move_tiered_storage_out(golden(STORE), tmp_path)
 
 
 def results_of_where(store: Path, question: str) -> list[dict]:
@@ -59,7 +49,7 @@ def test_without_its_files_where_says_that_a_message_was_moved(outside):
 
 
 def test_a_message_in_a_lost_segment_is_unknown(outside):
-    options = configuration(outside)
+    options = options_for(outside)
     (outside.parent / "elsewhere/a007e11b_PeerCluster/broker-a/Orders/1/COMMIT_LOG" / codec.segment_name(0)).unlink()
     _, out, _ = agree.command("where", outside, "Orders/1/2", *options)
     assert out.startswith("unknown")
