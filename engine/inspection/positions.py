@@ -51,6 +51,8 @@ class Positions:
     checkpoint: dict[str, Position]
     epochs: dict[str, Position] = field(default_factory=dict)
     """Controller mode: the offset at which each master's term began."""
+    tiered: Position | None = None
+    """The first message that is not in tiered storage yet; None if the store has none."""
 
 
 def positions(store: StoreSnapshot) -> Positions:
@@ -70,7 +72,7 @@ def positions(store: StoreSnapshot) -> Positions:
         index_end=index_end,
         checkpoint=checkpoint_positions(store),
     )
-    all_positions = replace(all_positions, epochs=epoch_positions(store))
+    all_positions = replace(all_positions, epochs=epoch_positions(store), tiered=_tiered(store))
     if not store.unread:
         return all_positions
     unread = Position(None, why=store.unread[0].words)
@@ -85,6 +87,40 @@ def epoch_positions(store: StoreSnapshot) -> dict[str, Position]:
             how = sentence("a master began this term here (epochFileCheckpoint)")
             return {str(row.epoch): Position(row.start_offset, how) for row in table.epochs}
     return {}
+
+
+def _tiered(store: StoreSnapshot) -> Position | None:
+    try:
+        return tiered_position(store)
+    except CannotRead as error:
+        return Position(None, why=str(error))
+
+
+def tiered_position(store: StoreSnapshot) -> Position | None:
+    """The first message of a copied queue that is not in tiered storage yet; if there is none, the end of the newest
+    one that is. None if the store has no tiered storage. Raises :class:`CannotRead`.
+    """
+    if store.tiered is None:
+        return None
+    copied_end, waiting = -1, None
+    for tiered in store.tiered.queues:
+        queue = store.find_queue(tiered.topic, tiered.queue_id)
+        if queue is None or queue.kind != "simple":
+            continue
+        newest = queue.entry(tiered.max_offset - 1) if tiered.max_offset <= queue.max_offset else None
+        if newest is not None and newest.state == "entry":
+            copied_end = max(copied_end, newest.physical_offset + newest.size)
+        following = queue.entry(tiered.max_offset) if tiered.max_offset < queue.max_offset else None
+        if following is not None and following.state == "entry":
+            place = following.physical_offset, tiered.name
+            waiting = place if waiting is None else min(waiting, place)
+    if waiting is not None:
+        return Position(
+            waiting[0], sentence("first message that is not in tiered storage yet, in {queue}", queue=waiting[1])
+        )
+    if copied_end < 0:
+        return Position(None, why=sentence("no queue of the store has a message that is in tiered storage"))
+    return Position(copied_end, sentence("end of the newest message in tiered storage: its queues have no newer one"))
 
 
 def if_read(ask: Callable[[], Position]) -> Position:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.inspection.get_message import GetResult
     from engine.inspection.info import StoreInfo, TieredInfo
     from engine.inspection.lost_units import LostUnit
+    from engine.inspection.moved_entries import MovedEntry
     from engine.inspection.positions import Position, Positions
     from engine.inspection.queue_reader import CqEntry
     from engine.inspection.queue_sides import BothSides, QueueOnBothSides
@@ -211,6 +212,26 @@ def cq(entry: CqEntry, verdict: str | None = None) -> Json:
     if verdict is not None:
         record["verdict"] = verdict
     return record
+
+
+def moved_entry(moved: MovedEntry, verdict: str | None = None) -> Json:
+    """A queue entry whose message is only in tiered storage, with its place there."""
+    tiered = moved.tiered
+    own = moved.entry if moved.entry is not None and moved.entry.state == "entry" else None
+    known = tiered or own
+    record: Json = {
+        "type": "cq",
+        "queueOffset": moved.queue_offset,
+        "physicalOffset": own.physical_offset if own is not None else None,
+        "size": known.size if known is not None else None,
+        "tagsCode": known.tags_code if known is not None else None,
+        "ext": None,
+        "state": "moved",
+        "tieredFile": tiered.file if tiered is not None else None,
+        "tieredPosition": tiered.position if tiered is not None else None,
+        "tieredOffset": tiered.offset if tiered is not None else None,
+    }
+    return record if verdict is None else record | {"verdict": verdict}
 
 
 def index_header(name: str, header: index_codec.IndexHeader) -> Json:
@@ -406,6 +427,7 @@ def position(item: Position) -> Json:
 
 def positions(item: Positions) -> Json:
     """All positions."""
+    tiered = {} if item.tiered is None else {"tiered": position(item.tiered)}
     return {
         "type": "positions",
         "min": position(item.min),
@@ -416,6 +438,7 @@ def positions(item: Positions) -> Json:
         "dispatched": position(item.dispatched),
         "queueMax": position(item.queue_max),
         "indexEnd": position(item.index_end),
+        **tiered,
         "epochs": {name: position(epoch_position) for name, epoch_position in item.epochs.items()},
         "checkpoint": {name: position(checkpoint_position) for name, checkpoint_position in item.checkpoint.items()},
     }

@@ -8,7 +8,8 @@ their queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,20 @@ if TYPE_CHECKING:
     from engine.store.message_filter import MessageFilter
 
 TABLE = "tieredStoreMetadata.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TieredEntry:
+    """A queue entry in tiered storage. ``offset`` is that of its message in the tiered log of the queue, ``position``
+    the message's first byte in ``file``.
+    """
+
+    queue_offset: int
+    offset: int
+    size: int
+    tags_code: int
+    file: str
+    position: int
 
 
 @dataclass(frozen=True)
@@ -82,23 +97,49 @@ class TieredQueue:
         """The message at ``queue_offset``; None if there is none. Raises :class:`CannotRead`."""
         if not self.holds(queue_offset):
             return None
-        entry = self._entry(queue_offset)
-        return self._unit_at(entry[0], entry[1]) if entry is not None else None
+        entry = self.entry(queue_offset)
+        return self._unit_at(entry.offset, entry.size) if entry is not None else None
+
+    def unit_bytes(self, entry: TieredEntry) -> bytes:
+        """The bytes of the message of an entry. Raises :class:`CannotRead`."""
+        return self._read("COMMIT_LOG", self.log, entry.offset, entry.size)
 
     def matches(self, unit: Unit, message_filter: MessageFilter) -> bool:
         """Return True if a message of the queue passes the filter. Raises :class:`CannotRead`."""
-        entry = self._entry(unit.queue_offset)
-        if entry is None or not message_filter.matches_entry(entry[2], None):
+        entry = self.entry(unit.queue_offset)
+        if entry is None or not message_filter.matches_entry(entry.tags_code, None):
             return False
-        return message_filter.matches_unit(self._read("COMMIT_LOG", self.log, entry[0], entry[1]))
+        return message_filter.matches_unit(self.unit_bytes(entry))
 
     def unit_of(self, item: codec.IndexItem) -> Unit | None:
         """The message of an index entry. Raises :class:`CannotRead`."""
         return self._unit_at(item.offset, item.size)
 
-    def _entry(self, queue_offset: int) -> tuple[int, int, int] | None:
-        position = queue_offset * codec.QUEUE_UNIT_BYTES
-        return codec.decode_entry(self._read("CONSUME_QUEUE", self.queue, position, codec.QUEUE_UNIT_BYTES))
+    def entry(self, queue_offset: int) -> TieredEntry | None:
+        """The entry at ``queue_offset``; None if no segment has it. Raises :class:`CannotRead`."""
+        place = queue_offset * codec.QUEUE_UNIT_BYTES
+        values = codec.decode_entry(self._read("CONSUME_QUEUE", self.queue, place, codec.QUEUE_UNIT_BYTES))
+        if values is None:
+            return None
+        segment = _segment_at(self.log, values[0])
+        file, position = "", 0
+        if segment is not None:
+            file = str(self.store.file(self.path, "COMMIT_LOG", segment))
+            position = values[0] - segment.start_offset
+        return TieredEntry(queue_offset, *values, file, position)
+
+    def entry_bytes(self, queue_offset: int) -> tuple[bytes, str, int]:
+        """The bytes of the entry at ``queue_offset``, the name of its segment, and its number there.
+
+        Raises :class:`CannotRead`.
+        """
+        place = queue_offset * codec.QUEUE_UNIT_BYTES
+        segment = _segment_at(self.queue, place)
+        if segment is None:
+            return b"", "", 0
+        name = codec.segment_name(segment.start_offset)
+        number = (place - segment.start_offset) // codec.QUEUE_UNIT_BYTES
+        return self._read("CONSUME_QUEUE", self.queue, place, codec.QUEUE_UNIT_BYTES), name, number
 
     def _unit_at(self, offset: int, size: int) -> Unit | None:
         data = self._read("COMMIT_LOG", self.log, offset, size)
@@ -108,10 +149,16 @@ class TieredQueue:
             return None
 
     def _read(self, kind: codec.SegmentKind, segments: tuple[codec.Segment, ...], offset: int, size: int) -> bytes:
-        segment = next((item for item in segments if item.start_offset <= offset < item.end_offset), None)
+        segment = _segment_at(segments, offset)
         if segment is None:
             return b""
         return self.store.read(self.path, kind, segment, offset - segment.start_offset, size)
+
+
+def _segment_at(segments: Sequence[codec.Segment], offset: int) -> codec.Segment | None:
+    """The segment that has the byte at ``offset``."""
+    number = bisect_right(segments, offset, key=lambda segment: segment.start_offset) - 1
+    return segments[number] if number >= 0 and offset < segments[number].end_offset else None
 
 
 class TieredStore:
@@ -169,7 +216,7 @@ class TieredStore:
 
     def file_length(self, path: str, kind: codec.SegmentKind, segment: codec.Segment) -> int | None:
         """The length of a segment's file in bytes; None if it is missing. Raises :class:`CannotRead`."""
-        info = self._cache.reading.look(self._file(path, kind, segment))
+        info = self._cache.reading.look(self.file(path, kind, segment))
         return info.st_size if info is not None else None
 
     def segments(self) -> Iterator[tuple[str, codec.SegmentKind, codec.Segment]]:
@@ -179,7 +226,8 @@ class TieredStore:
                 for segment in segments:
                     yield path, kind, segment
 
-    def _file(self, path: str, kind: codec.SegmentKind, segment: codec.Segment) -> Path:
+    def file(self, path: str, kind: codec.SegmentKind, segment: codec.Segment) -> Path:
+        """The file of a segment. Raises :class:`CannotRead` if the folder is not known."""
         if self.folder is None:
             words = sentence("the files of tiered storage are not here: name the broker's configuration")
             raise CannotRead(words, file=TABLE)
@@ -187,7 +235,7 @@ class TieredStore:
 
     def read(self, path: str, kind: codec.SegmentKind, segment: codec.Segment, position: int, size: int) -> bytes:
         """Bytes of a segment. Raises :class:`CannotRead` if its file is not at hand."""
-        file = self._file(path, kind, segment)
+        file = self.file(path, kind, segment)
         size = min(size, segment.size - position)
         return ReadOnlyFile(str(file), segment.start_offset, segment.size, self._cache).read(position, size)
 

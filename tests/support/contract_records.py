@@ -75,14 +75,14 @@ RECORDS: dict[str, Mapping[str, Check]] = {
     "end": {"physicalOffset": int, "reason": str, "units": int, "complete": bool},
     "cq": {
         "queueOffset": int,
-        "physicalOffset": int,
-        "size": int,
-        "tagsCode": int,
+        "physicalOffset": (int, None),
+        "size": (int, None),
+        "tagsCode": (int, None),
         "ext": (
             {"address": int, "size": int, "tagsCode": int, "storeTimestamp": int, "bitMap": str},
             None,
         ),
-        "state": {"entry", "prefilled", "empty"},
+        "state": {"entry", "prefilled", "empty", "moved"},
     },
     "indexFile": HEADER,
     "indexEntry": {

@@ -19,3 +19,17 @@ def options_for(root: Path) -> list[str]:
     file = root.parent / "broker.conf"
     file.write_text(f"tieredStoreFilePath={root.parent / 'elsewhere'}\n")
     return ["--config", str(file), "--paths-from-config"]
+
+
+def drop_first_queue_files(source: Path, folder: Path, entries_per_file: int = 40) -> Path:
+    """Copy the store ``source`` into ``folder``, with shorter queue files, of which the first ones are deleted."""
+    root = folder / "store"
+    shutil.copytree(source, root, ignore=shutil.ignore_patterns("timerwheel"))
+    for queue in (root / "consumequeue").glob("*/*"):
+        (file,) = queue.iterdir()
+        entries = file.read_bytes().rstrip(b"\0")
+        file.unlink()
+        size = entries_per_file * 20
+        for start in range(size, len(entries), size):
+            (queue / f"{start:020d}").write_bytes(entries[start : start + size].ljust(size, b"\0"))
+    return root

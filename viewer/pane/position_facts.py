@@ -35,6 +35,7 @@ ROLES = {
     "dispatched": "posBuild",
     "queue_max": "posBuild2",
     "index_end": "posBuild3",
+    "tiered": "note",
     "min": "posMin",
 }
 NAMES = {
@@ -45,6 +46,7 @@ NAMES = {
     "dispatched": words("dispatched"),
     "queue_max": words("queue max"),
     "index_end": words("index end"),
+    "tiered": words("tiered"),
     "min": words("min"),
     "physicMsgTimestamp": words("checkpoint, log"),
     "logicsMsgTimestamp": words("checkpoint, queues"),
@@ -115,6 +117,8 @@ def rows(reading: PositionReading, history: LiveHistory | None = None) -> list[P
     if history is not None:
         return _live_rows(reading, history)
     position_rows = [_row(key, getattr(positions, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
+    if positions.tiered is not None:
+        position_rows.append(_row("tiered", positions.tiered, ROLES["tiered"], wrote))
     position_rows += [_row(name, position, "posTime", wrote) for name, position in positions.checkpoint.items()]
     for epoch, position in list(positions.epochs.items())[-MAX_EPOCHS:]:
         row = _row(f"epoch.{epoch}", position, "posTime", wrote)
@@ -207,6 +211,8 @@ def ruler_view(
         for key in (*LOG_FLAGS, *BUILT_FLAGS)
         if (position := getattr(positions, key)).offset is not None
     ]
+    if positions.tiered is not None and positions.tiered.offset is not None:
+        flags.append(RulerFlag(tr(NAMES["tiered"]), positions.tiered.offset, ROLES["tiered"], False))
     flags += _time_flags(positions)
     if plan is not None and plan.start_file is not None:
         flags.append(RulerFlag(tr("recovery starts"), max(plan.start_offset, minimum), "posTime", False))

@@ -32,6 +32,7 @@ VERDICTS = {  # verdict or state: shape, words
     "wrongSize": ("error", words("wrong size")),
     "wrongTag": ("error", words("wrong tag")),
     "belowMinOffset": ("out", words("below min offset")),
+    "moved": ("note", words("in tiered storage")),
     "prefilled": ("chat", words("pre-filled")),
     "gap": ("error", words("no file")),
     "noRow": ("error", words("no row")),
@@ -52,7 +53,9 @@ def queue_kind(
     """Return the columns of the entries table, without those that are empty for all chosen queues."""
 
     def unit_of(row: QueueRow) -> object | None:
-        return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
+        if not isinstance(row, EntryRow) or row.state != "entry" or row.physical_offset is None:
+            return None
+        return to_unit(row.physical_offset)
 
     columns = [
         Column(
@@ -129,7 +132,7 @@ def look(row: QueueRow) -> RowAppearance | None:
                 n=row.stale,
             )
         return RowAppearance("out", "", "text3", text, words_from=1)
-    if row.state == "prefilled" or row.verdict == "belowMinOffset":
+    if row.state in {"prefilled", "moved"} or row.verdict == "belowMinOffset":
         return RowAppearance(tone="text3")
     return None
 
@@ -156,6 +159,12 @@ def record(row: QueueRow) -> dict[str, Any]:
         "state": row.state,
         "verdict": row.verdict,
     }
+    if row.state == "moved":
+        document |= {
+            "tieredFile": row.tiered_file,
+            "tieredPosition": row.tiered_position,
+            "tieredOffset": row.tiered_offset,
+        }
     if row.batch_size is not None:
         document |= {"batchSize": row.batch_size, "storeTimestamp": row.store_timestamp}
     return document
@@ -182,7 +191,7 @@ def command(row: QueueRow) -> list[str]:
 def what_words(row: EntryRow) -> str:
     """Return what is wrong with an entry in the language of the window, "" if nothing is."""
     text = row.what
-    if state_of(row) == "unread" and isinstance(text, Sentence) and "place" in text.params:
+    if state_of(row) in {"unread", "moved"} and isinstance(text, Sentence) and "place" in text.params:
         name = PurePath(text.params["place"]).name  # the folder is the store's; leave the space to the reason
         text = sentence("{place}: {what}", place=name, what=text.params["what"])
     return engine_words(text)

@@ -33,6 +33,7 @@ VERDICTS = {  # verdict: shape, fill, words
     "wrongSize": ("error", "errorFill", "wrong size"),
     "wrongTag": ("error", "errorFill", "wrong tag"),
     "belowMinOffset": ("out", "sunken", "below min offset"),
+    "moved": ("note", "sunken", "in tiered storage"),
     "prefilled": ("chat", "sunken", "pre-filled"),
     "empty": ("out", "pane", "empty"),
     "unread": ("unread", "sunken", "unit cannot be read"),

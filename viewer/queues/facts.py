@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import CannotRead
 from engine.inspection.groups import GroupProgress, find_group_waits, group_progress, queue_progress, waits_of
+from engine.inspection.moved_entries import MovedMessages, find_moved_messages
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.queue_sides import BothSides, QueueOnBothSides, compare_queue, find_both_sides
@@ -17,7 +18,7 @@ from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.system_names import SCHEDULE_TOPIC
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile
-from viewer.queues.rows import EntryRow, QueueRow, QueueSource
+from viewer.queues.rows import EntryRow, QueueRow, QueueSource, entry_range
 from viewer.widgets.drawn_marks import Unit
 
 WRONG_VERDICTS = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueOffset"))
@@ -28,6 +29,16 @@ MAX_COMPARED_ENTRIES = 8
 """Queues that are compared with those of the other kind at once."""
 QueueKey = tuple[str, int]
 """Topic and queue id."""
+
+
+@dataclass(frozen=True, slots=True)
+class TieredFacts:
+    """What tiered storage has of a queue: queue offsets [minimum, maximum), bytes, and its folder if it is known."""
+
+    minimum: int
+    maximum: int
+    bytes: int
+    folder: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,16 @@ class QueueFacts:
     on_both_sides: QueueOnBothSides | None = None
     """The queue in files and in a RocksDB, if the store has both kinds and few queues are chosen."""
     both_sides: BothSides | None = None
+    first_in_log: int = 0
+    """Queue offset of the first entry whose message is in the log."""
+    tiered: TieredFacts | None = None
+
+    @property
+    def moved(self) -> tuple[int, int] | None:
+        """Queue offsets of the messages that are only in tiered storage, [start, end)."""
+        if self.tiered is None or self.tiered.minimum >= min(self.first_in_log, self.tiered.maximum):
+            return None
+        return self.tiered.minimum, min(self.first_in_log, self.tiered.maximum)
 
     @property
     def delayed(self) -> bool:
@@ -59,7 +80,9 @@ class QueueFacts:
         return self.topic == SCHEDULE_TOPIC
 
 
-def queue_facts(store: StoreSnapshot, queue: AnyQueue, progress: Iterable[GroupProgress]) -> QueueFacts:
+def queue_facts(
+    store: StoreSnapshot, queue: AnyQueue, progress: Iterable[GroupProgress], moved: MovedMessages | None = None
+) -> QueueFacts:
     """Return all facts about one queue and the groups that read it; needs a few reads, whatever its length."""
     unit = queue.unit_size
     files = tuple(QueueFile(f.name, f.start_offset // unit, f.end_offset // unit) for f in queue.files)
@@ -68,6 +91,13 @@ def queue_facts(store: StoreSnapshot, queue: AnyQueue, progress: Iterable[GroupP
     if isinstance(queue, QueueReader) and queue.kind == "batch":
         files = _by_message(queue, files, raw_end)
         first_offset, raw_end = files[0].start if files else 0, queue.max_offset
+    tiered = None
+    if moved is not None and queue.kind == "simple":
+        first_offset, raw_end = entry_range(queue, moved)
+        folder = moved.tiered.store.folder
+        tiered = TieredFacts(
+            moved.tiered.min_offset, moved.tiered.max_offset, moved.tiered.size, None if folder is None else str(folder)
+        )
     why, physical = _minimum(store, queue)
     groups = tuple(sorted(progress, key=lambda group: (-group.behind, group.group)))
     return QueueFacts(
@@ -84,6 +114,8 @@ def queue_facts(store: StoreSnapshot, queue: AnyQueue, progress: Iterable[GroupP
         groups,
         queue.ext is not None,
         queue.in_rocksdb,
+        first_in_log=queue.first_in_log if tiered is not None else 0,
+        tiered=tiered,
     )
 
 
@@ -130,7 +162,11 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
     readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
-    facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
+    moved = {key: found for key in progress if (found := find_moved_messages(store, *key)) is not None}
+    facts = {
+        key: queue_facts(store, reader, progress[key], moved.get(key))
+        for key, reader in zip(progress, readers, strict=True)
+    }
     if len(facts) <= MAX_COMPARED_ENTRIES:
         facts = {key: _on_both_sides(store, queue) for key, queue in facts.items()}
     groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
@@ -139,7 +175,7 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
         for mark in queue.groups:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
-    return LoadedQueues(facts, QueueSource(store.log, readers, groups))
+    return LoadedQueues(facts, QueueSource(store.log, readers, groups, moved=moved))
 
 
 def _on_both_sides(store: StoreSnapshot, facts: QueueFacts) -> QueueFacts:
@@ -202,7 +238,9 @@ def units_of(rows: list[QueueRow], key: QueueKey) -> dict[int, Unit]:
     """Place, size and keys of the unit by queue offset, for the entries that are some."""
     units: dict[int, Unit] = {}
     for row in rows:
-        if isinstance(row, EntryRow) and (row.topic, row.queue_id) == key and row.state == "entry":
+        if not isinstance(row, EntryRow) or row.physical_offset is None:
+            continue
+        if (row.topic, row.queue_id) == key and row.state == "entry":
             unit = (row.physical_offset, row.size, row.keys)
             units.update(dict.fromkeys(range(row.queue_offset, row.next_offset), unit))
     return units

@@ -359,7 +359,9 @@ class QueuesPane(Pane):
         unasked, self._unasked = self._unasked, False
         if not unasked:
             self.session.select(
-                chosen.physical_offset if chosen.verdict not in {None, "missing", "belowMinOffset"} else None
+                chosen.physical_offset
+                if chosen.state != "moved" and chosen.verdict not in {None, "missing", "belowMinOffset"}
+                else None
             )
 
     def _show_entry(self, key: QueueKey, chosen: EntryRow) -> None:

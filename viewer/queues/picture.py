@@ -74,7 +74,7 @@ class QueuePicture(QWidget):
         pins = tuple((offset, "error") for offset, _ in (counts.problems[:MAX_PINS] if counts else ()))
         flags = (minimum, *choose_flags(groups, MAX_FLAGS))
         end = max(facts.maximum, facts.raw_end)
-        span = QueueSpan(facts.files, facts.minimum, end, flags, pins, facts.topic, facts.queue_id)
+        span = QueueSpan(facts.files, facts.minimum, end, flags, pins, facts.topic, facts.queue_id, facts.moved)
         self.line.show_span(span, facts.topic)
         marks: dict[int, tuple[str, str]] = {}
         for group in facts.groups:

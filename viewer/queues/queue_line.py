@@ -57,11 +57,15 @@ class QueueSpan:
     pins: tuple[tuple[int, str], ...] = ()
     topic: str = ""
     queue_id: int | None = None
+    moved: tuple[int, int] | None = None
+    """Messages that are only in tiered storage, [start, end)."""
 
     @property
     def low(self) -> int:
         """First offset drawn."""
         starts = [self.minimum, *(f.start for f in self.files[:1])]
+        if self.moved is not None:
+            starts.append(self.moved[0])
         return min(starts)
 
     @property
@@ -102,6 +106,9 @@ class QueueLine(QWidget):
         words = []
         if span is not None:
             words = [tr("entries {low:,} to {high:,}", low=span.minimum, high=span.maximum)]
+            if span.moved is not None:
+                low, high = span.moved
+                words.append(tr("entries {low:,} to {high:,} in tiered storage", low=low, high=high))
             words += [f"{flag.name} {flag.offset:,} {flag.note}" for flag in span.flags]
         self.setAccessibleDescription("; ".join(words))
         self.update()
@@ -146,6 +153,8 @@ class QueueLine(QWidget):
             file = next((f.name for f in self._span.files if f.start <= offset < f.end), "")
             near = [f for f in self._span.flags if abs(self._scale().x(f.offset) - event.position().x()) < 5]
             words = [tr("entry {entry:,}", entry=offset), file]
+            if self._span.moved is not None and self._span.moved[0] <= offset < self._span.moved[1]:
+                words.append(tr("in tiered storage"))
             words += [f"{flag.name} {flag.offset:,} {flag.note}" for flag in near]
             QToolTip.showText(event.globalPosition().toPoint(), "\n".join(word for word in words if word), self)
 
@@ -215,6 +224,15 @@ class QueueLine(QWidget):
             p.fillRect(QRectF(to_x.x(file.start) - 2, top, 2, lane), C("pane"))
         if span.minimum > span.low:
             hatch(p, QRectF(to_x.x(span.low), top, max(2.0, left_x - to_x.x(span.low)), lane), "text3", 0.8)
+        if span.moved is not None:
+            moved_left, moved_right = to_x.x(span.moved[0]), to_x.x(span.moved[1])
+            p.fillRect(QRectF(moved_left, top, max(2.0, moved_right - moved_left), lane), C("noteFill"))
+            p.setPen(QPen(C("note"), 1))
+            p.drawRect(QRectF(moved_left, top, max(2.0, moved_right - moved_left - 1), lane - 1))
+            p.setFont(ui(11))
+            words = tr("in tiered storage")
+            if QFontMetrics(p.font()).horizontalAdvance(words) + 8 < moved_right - moved_left:
+                p.drawText(QRectF(moved_left, top, moved_right - moved_left, lane), Qt.AlignmentFlag.AlignCenter, words)
 
     def _paint_pins(self, p: QPainter, top: float) -> None:
         assert self._span is not None

@@ -8,12 +8,14 @@ follows its entries into the commit log and is to run where the window does not 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.codec.message import Unit
+from engine.errors import CannotRead
 from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
+from engine.inspection.moved_entries import MovedEntry, MovedMessages
 from engine.inspection.snapshot import AnyQueue
 from engine.sentences import sentence
 from engine.store.queue_entry import CqEntry
@@ -40,9 +42,9 @@ class EntryRow:
     topic: str
     queue_id: int
     queue_offset: int
-    physical_offset: int
-    size: int
-    tags_code: int
+    physical_offset: int | None
+    size: int | None
+    tags_code: int | None
     state: str
     verdict: str | None
     what: str
@@ -57,6 +59,10 @@ class EntryRow:
     groups: tuple[str, ...] = ()
     other_queue: bool = False
     """It points at a unit of another queue of its topic."""
+    tiered_file: str | None = None
+    tiered_position: int | None = None
+    tiered_offset: int | None = None
+    """Where the message is in tiered storage, if it is only there."""
 
     @property
     def next_offset(self) -> int:
@@ -88,20 +94,32 @@ class _Part:
     ``count`` entries from ``first`` on, then its end row. Batches are counted, not offsets.
     """
 
-    def __init__(self, queue: AnyQueue) -> None:
+    def __init__(self, queue: AnyQueue, moved: MovedMessages | None = None) -> None:
         self.queue = queue
-        self.first = queue.first_number
-        self.count = max(0, queue.raw_end // queue.unit_size - self.first)
+        self.moved = moved if queue.kind == "simple" else None
+        self.first, end = entry_range(queue, self.moved)
+        self.count = end - self.first
 
     @property
     def rows(self) -> int:
         return self.count + 1
 
 
+def entry_range(queue: AnyQueue, moved: MovedMessages | None) -> tuple[int, int]:
+    """First number and end of the entries of a queue, those that only tiered storage has included."""
+    first_number = queue.first_number
+    end = max(first_number, queue.raw_end // queue.unit_size)
+    if moved is None:
+        return first_number, end
+    low, high = moved.tiered.min_offset, moved.tiered.max_offset
+    return (low, high) if end == first_number else (min(first_number, low), max(end, high))
+
+
 class QueueSource:
     """Rows of one or several queues, one queue after the other; positions are row numbers.
 
-    ``groups``: (topic, queue id) → queue offset → names of the groups that read there next.
+    ``groups``: (topic, queue id) → queue offset → names of the groups that read there next. ``moved``: (topic, queue
+    id) → what tiered storage has of the queue.
     """
 
     start = 0
@@ -112,11 +130,13 @@ class QueueSource:
         queues: Sequence[AnyQueue],
         groups: dict[tuple[str, int], dict[int, tuple[str, ...]]] | None = None,
         levels: tuple[int, ...] | None = None,
+        moved: Mapping[tuple[str, int], MovedMessages] | None = None,
     ) -> None:
         self._log = log
         self._levels = levels
         self._groups = groups or {}
-        self._parts = [_Part(queue) for queue in queues]
+        moved = moved or {}
+        self._parts = [_Part(queue, moved.get((queue.topic, queue.queue_id))) for queue in queues]
         self._starts = [0]
         for part in self._parts:
             self._starts.append(self._starts[-1] + part.rows)
@@ -185,7 +205,14 @@ class QueueSource:
         """(bytes, file name, number in that file) of the entry in row ``number``; empty where no file holds it."""
         part_index = bisect_right(self._starts, number) - 1
         part = self._parts[min(max(part_index, 0), len(self._parts) - 1)]
-        return part.queue.stored_bytes(part.first + number - self._starts[part_index])
+        entry_number = part.first + number - self._starts[part_index]
+        stored = part.queue.stored_bytes(entry_number)
+        if stored[0] or part.moved is None:
+            return stored
+        try:
+            return part.moved.tiered.entry_bytes(entry_number)
+        except CannotRead:
+            return stored
 
     def _unit_number(self, part: _Part, queue_offset: int) -> int | None:
         """Number of the entry that holds ``queue_offset``: in a batch queue found by bisection."""
@@ -213,14 +240,21 @@ class QueueSource:
                 start + entry.queue_offset - part.first: entry for entry in queue.stored_entries(first_unit, end_unit)
             }
         rows: list[QueueRow] = [
-            self._row(queue, n, entries[n]) if n in entries else _gap(queue, n, part.first + n - start)
+            self._row(part, n, part.first + n - start, entries.get(n))
             for n in range(number, min(stop, start + part.count))
         ]
         if stop == self._starts[part_index + 1]:
             rows.append(_end_row(part, stop - 1))
         return rows
 
-    def _row(self, queue: AnyQueue, number: int, entry: CqEntry) -> EntryRow:
+    def _row(self, part: _Part, number: int, entry_number: int, entry: CqEntry | None) -> EntryRow:
+        queue, moved = part.queue, part.moved
+        if moved is not None and (moved.has(entry) if entry is not None else moved.tiered.holds(entry_number)):
+            groups = self._groups.get((queue.topic, queue.queue_id), {}).get(entry_number, ())
+            moved_entry = moved.entry(entry_number, entry)
+            return moved_row(queue.topic, queue.queue_id, number, moved_entry, moved.resolve(moved_entry), groups)
+        if entry is None:
+            return _gap(queue, number, entry_number)
         resolved = resolve(self._log, queue.topic, queue.queue_id, entry, self._levels)
         groups = self._groups.get((queue.topic, queue.queue_id), {}).get(entry.queue_offset, ())
         return entry_row(queue.topic, queue.queue_id, number, resolved, groups)
@@ -229,9 +263,12 @@ class QueueSource:
 def shown_verdict(verdict: str | None, state: str, *, other_queue: bool) -> str:
     """Return the verdict as it is shown and counted.
 
-    Zero bytes between entries are ``missing``. An entry of another queue of the same topic is ``wrongQueue``. An entry
-    whose unit is in a file that cannot be read is ``unread``.
+    Zero bytes between entries are ``missing``. An entry that agrees with its message in tiered storage is ``moved``.
+    An entry of another queue of the same topic is ``wrongQueue``. An entry whose unit is in a file that cannot be read
+    is ``unread``.
     """
+    if state == "moved":
+        return "moved" if verdict in {None, "ok"} else str(verdict)
     if state == "empty":
         return "missing"
     if state == "entry" and verdict is None:
@@ -273,10 +310,38 @@ def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups
     )
 
 
+def moved_row(
+    topic: str, queue_id: int, number: int, moved: MovedEntry, resolved: Resolved, groups: tuple[str, ...] = ()
+) -> EntryRow:
+    """The row of an entry whose message is only in tiered storage."""
+    own, tiered, unit = moved.entry, moved.tiered, resolved.unit
+    known = tiered or own
+    return EntryRow(
+        number,
+        topic,
+        queue_id,
+        moved.queue_offset,
+        own.physical_offset if own is not None and own.state == "entry" else None,
+        known.size if known is not None else None,
+        known.tags_code if known is not None else None,
+        "moved",
+        resolved.verdict,
+        resolved.what,
+        tags=unit.tags if unit else None,
+        keys=_keys_of(unit),
+        store_timestamp=unit.store_timestamp if unit else None,
+        groups=groups,
+        tiered_file=tiered.file if tiered is not None else None,
+        tiered_position=tiered.position if tiered is not None else None,
+        tiered_offset=tiered.offset if tiered is not None else None,
+    )
+
+
 def _end_row(part: _Part, number: int) -> QueueEdgeRow:
     queue = part.queue
     end = part.first + part.count
-    stale = max(0, end - queue.valid_end // queue.unit_size) if part.count else 0
+    own_end = queue.raw_end // queue.unit_size
+    stale = max(0, own_end - queue.valid_end // queue.unit_size) if part.count else 0
     offset = end if queue.kind == "simple" else queue.max_offset
     return QueueEdgeRow(
         number, queue.topic, queue.queue_id, offset, None if queue.in_rocksdb else queue.free_slots, stale

@@ -6,6 +6,7 @@ the chosen entry taken apart, the verdicts counted, the groups that read it, and
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import PurePath
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine.inspection.groups import GroupProgress
 from viewer.look.assets import tr, tr_in, tr_plural, words
 from viewer.look.engine_words import engine_words
-from viewer.look.formats import clock, full_moment, moment, number, span
+from viewer.look.formats import clock, full_moment, moment, number, size, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of, what_words
 from viewer.queues.entry_cells import ByteField, EntryBytes
@@ -44,6 +45,7 @@ _NOTES = {
     "wrongQueueOffset": words("there is a message with another queue offset"),
     "wrongTag": words("hides it from its subscribers"),
     "belowMinOffset": words("its log file is deleted"),
+    "moved": words("consumers get it from there"),
     "prefilled": words("the queue began at a later offset"),
 }
 
@@ -138,6 +140,11 @@ class QueueSide(QWidget):
         self._sides.setAlignment(Qt.AlignmentFlag.AlignTop)
         sides_head = PaneHead(tr("Files and RocksDB"))
         self._sides_part = column(sides_head, column(self._sides, margins=(12, 8, 12, 8)), Hairline(), gap=0)
+        self._tiered = Label("", 12, "text2", wrap=True)
+        self._tiered.setObjectName("queue.tiered")
+        self._tiered.setAlignment(Qt.AlignmentFlag.AlignTop)
+        tiered_body = column(self._tiered, margins=(12, 8, 12, 8))
+        self._tiered_part = column(PaneHead(tr("Tiered storage")), tiered_body, Hairline(), gap=0)
         self._minimum = Label("", 12, "text2", wrap=True)
         self._minimum.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._build()
@@ -163,6 +170,7 @@ class QueueSide(QWidget):
             Hairline(),
             self._skew_part,
             self._sides_part,
+            self._tiered_part,
             PaneHead(tr("Minimum"), tr("computed as a broker does; no file has it")),
             column(self._minimum, margins=(12, 8, 12, 8)),
         ):
@@ -216,11 +224,16 @@ class QueueSide(QWidget):
             facts.append(Fact(tr("Unit"), number(entry.physical_offset), note, place=places.log(entry.physical_offset)))
         else:
             facts.append(Fact(tr("State"), tr(VERDICTS[state_of(entry)][1]), "", code=False))
+        if entry.tiered_file is not None and entry.tiered_position is not None:
+            facts.append(Fact(tr("Tiered file"), PurePath(entry.tiered_file).name))
+            facts.append(Fact(tr("Position"), number(entry.tiered_position), f"{entry.size:,} B"))
+            note = tr("in the tiered log of the queue")
+            facts.append(Fact(tr("Tiered offset"), number(entry.tiered_offset), note))
         if own_unit is not None:
             place = places.log(own_unit)
             facts.append(Fact(tr("Its unit"), number(own_unit), tr("is there in the log"), place=place))
         if entry.what:
-            is_unread = state_of(entry) == "unread"
+            is_unread = state_of(entry) in {"unread", "moved"}
             label, role = (tr("Why"), "text") if is_unread else (tr("Differs"), "error")
             facts.append(Fact(label, what_words(entry), role=role, code=False))
         if entry.store_timestamp is not None:
@@ -232,7 +245,12 @@ class QueueSide(QWidget):
             facts.append(Fact(tr("Ext tag"), number(entry.ext_tags_code), entry.ext_bit_map or ""))
         if file:
             facts.append(Fact(tr("In file"), file, tr("entry {n:,}", n=number_in_file)))
-        if previous is not None and previous.state == "entry" and entry.state == "entry":
+        if (
+            previous is not None
+            and previous.state == entry.state == "entry"
+            and previous.physical_offset is not None
+            and entry.physical_offset is not None
+        ):
             apart = entry.physical_offset - previous.physical_offset
             note = tr("{n:,} B earlier in the log", n=apart) if apart >= 0 else tr("{n:,} B later in the log", n=-apart)
             place = places.queue(previous.topic, previous.queue_id, previous.queue_offset)
@@ -303,6 +321,9 @@ class QueueSide(QWidget):
         shown = min(max(len(groups), 2), _MAX_GROUP_ROWS)
         self.groups.setFixedHeight(px(26 + 24 * shown + 6))
         self._minimum.setText("" if facts is None else minimum_words(facts))
+        tiered = "" if facts is None else tiered_words(facts)
+        self._tiered.setText(tiered)
+        self._tiered_part.setVisible(bool(tiered))
         sides = "" if facts is None else sides_words(facts)
         self._sides.setText(sides)
         self._sides_part.setVisible(bool(sides))
@@ -347,6 +368,30 @@ def sides_words(facts: QueueFacts) -> str:
             engine_words(both.next_start),
         )
     )
+
+
+def tiered_words(facts: QueueFacts) -> str:
+    """Return what tiered storage has of the queue and where; "" if the store has none."""
+    tiered = facts.tiered
+    if tiered is None:
+        return ""
+    lines = [
+        tr(
+            "It has entries {low:,} to {high:,} of this queue, {bytes}.",
+            low=tiered.minimum,
+            high=tiered.maximum - 1,
+            bytes=size(tiered.bytes),
+        )
+    ]
+    if facts.moved is not None:
+        low, high = facts.moved
+        lines.append(tr("{low:,} to {high:,} are nowhere else: consumers get them from there.", low=low, high=high - 1))
+    lines.append(
+        tr("Its files are not here: name the broker's configuration, with tieredStoreFilePath in it.")
+        if tiered.folder is None
+        else tr("Folder: {folder}", folder=tiered.folder)
+    )
+    return "\n".join(lines)
 
 
 def _bounds_words(bounds: tuple[int, int] | None) -> str:
@@ -397,11 +442,12 @@ def simple_fields(entry: EntryRow) -> list[ByteField]:
         note = clock(entry.delivery_time)
     if entry.ext_address is not None:
         note = tr("address in the ext file")
+    offset = entry.physical_offset if entry.physical_offset is not None else entry.tiered_offset
     code = number(entry.tags_code)
     if entry.ext_address is not None:
         code = tr("ext byte {n:,}", n=entry.ext_address + (1 << 63))
     return [
-        ByteField("physicalOffset", 0, 8, "id", number(entry.physical_offset)),
+        ByteField("physicalOffset", 0, 8, "id", number(offset)),
         ByteField("size", 8, 4, "frame", number(entry.size)),
         ByteField("tagsCode", 12, 8, "topic", code, note),
     ]

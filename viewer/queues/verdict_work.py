@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.inspection.entry_verdict import resolve
-from viewer.queues.rows import PROBLEMS, batches, in_other_queue, shown_verdict
+from engine.inspection.moved_entries import MovedEntry, entries
+from viewer.queues.rows import PROBLEMS, batches, entry_range, in_other_queue, shown_verdict
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
+    from engine.inspection.moved_entries import MovedMessages
     from engine.inspection.snapshot import AnyQueue
     from viewer.runtime.control import Control
     from viewer.runtime.worker import WorkerControl
@@ -53,34 +55,45 @@ def count(
     counts end. Emits (queue, verdicts); leaves out queues that are gone.
     """
     from engine.inspection import open_store
+    from engine.inspection.moved_entries import find_moved_messages
 
     with open_store(path, config) as store:
         for key, so_far in tasks:
             queue = store.find_queue(*key)
             if queue is None:
                 continue
-            verdicts = count_verdicts(control, store.log, queue, so_far, max_entries)
+            moved = find_moved_messages(store, *key)
+            verdicts = count_verdicts(control, store.log, queue, so_far, max_entries, moved)
             control.emit((key, verdicts))
             max_entries -= verdicts.counts.total() - so_far.counts.total()
             if max_entries <= 0 or control.cancelled:
                 return
 
 
-def count_verdicts(control: Control, log: LogReader, queue: AnyQueue, so_far: Verdicts, max_entries: int) -> Verdicts:
+def count_verdicts(
+    control: Control,
+    log: LogReader,
+    queue: AnyQueue,
+    so_far: Verdicts,
+    max_entries: int,
+    moved: MovedMessages | None = None,
+) -> Verdicts:
     """Resolve up to ``max_entries`` more entries of a queue that is open."""
-    unit = queue.unit_size
-    first_number = queue.first_number
-    end = queue.raw_end // unit
+    simple = queue.kind == "simple"
+    first_number, end = entry_range(queue, moved if simple else None)
     verdicts = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first_number), end)
     stop = min(end, verdicts.reached + max_entries)
     begun = verdicts.reached
-    simple = queue.kind == "simple"
     while verdicts.reached < stop and not control.cancelled:
         piece = min(stop, verdicts.reached + PIECE)
-        entries = queue.entries(verdicts.reached, piece) if simple else iter(batches(queue, verdicts.reached, piece))
-        for number, entry in enumerate(entries):
-            resolved = resolve(log, queue.topic, queue.queue_id, entry)
-            verdict = shown_verdict(resolved.verdict, entry.state, other_queue=in_other_queue(queue.topic, resolved))
+        listed = entries(queue, moved, verdicts.reached, piece) if simple else batches(queue, verdicts.reached, piece)
+        for number, entry in enumerate(listed):
+            if isinstance(entry, MovedEntry):
+                assert moved is not None
+                resolved, state = moved.resolve(entry), "moved"
+            else:
+                resolved, state = resolve(log, queue.topic, queue.queue_id, entry), entry.state
+            verdict = shown_verdict(resolved.verdict, state, other_queue=in_other_queue(queue.topic, resolved))
             verdicts.counts[verdict] += 1
             if verdict in PROBLEMS and len(verdicts.problems) < MAX_PROBLEMS:
                 verdicts.problems.append((entry.queue_offset, verdict))

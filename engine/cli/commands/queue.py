@@ -8,10 +8,11 @@ from typing import Any
 from engine.cli.options import add_command, add_store, common_options, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.inspection import records
+from engine.inspection import moved_entries, records
 from engine.inspection.entry_verdict import resolve
+from engine.inspection.moved_entries import MovedEntry, MovedMessages, find_moved_messages
 from engine.inspection.queue_sides import compare_sides, find_both_sides
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.undecoded import in_dledger
 from engine.sentences import plural, sentence
 
@@ -24,6 +25,7 @@ COLUMNS = (
     Column("Batch", "batchSize", "number"),
     Column("Verdict", "verdict"),
 )
+TIERED_COLUMNS = (*COLUMNS, Column("Tiered offset", "tieredOffset", "number"))
 BOTH_COLUMNS = (
     Column("Topic", "topic"),
     Column("Queue", "queueId", "number"),
@@ -68,25 +70,46 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return _compare(args, store, out)
         unbounded = store.queue_entries(args.topic, args.queue)
         queue = unbounded or store.find_queue(args.topic, args.queue)
-        if queue is None:
+        moved = find_moved_messages(store, args.topic, args.queue) if unbounded is None else None
+        if queue is None and moved is None:
             raise StoreError(
                 sentence(
                     "expected a queue {topic}/{queue}, found no folder for it", topic=args.topic, queue=args.queue
                 ),
                 file=str(store.path),
             )
-        for entry in queue.entries(args.start, args.stop):
+        columns = COLUMNS if moved is None else TIERED_COLUMNS
+        for entry in moved_entries.entries(queue, moved, args.start, args.stop):
+            if isinstance(entry, MovedEntry):
+                assert moved is not None
+                verdict = moved.resolve(entry).verdict if args.resolve else None
+                out.record(records.moved_entry(entry, verdict), columns)
+                continue
             is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)
             verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve and is_decoded else None
-            out.record(records.cq(entry, verdict), COLUMNS)
-        try:
-            if unbounded is not None:
-                store.require("log")
-            span = f"offsets {queue.min_offset:,} to {queue.max_offset:,}"
-        except CannotRead:
-            span = "which of the entries count is not known"
-        out.line(f"-- {args.topic}/{args.queue}: {span}")
+            out.record(records.cq(entry, verdict), columns)
+        out.line(f"-- {args.topic}/{args.queue}: {_span(store, queue, unbounded is not None, moved)}")
     return 0
+
+
+def _span(store: StoreSnapshot, queue: AnyQueue | None, is_unbounded: bool, moved: MovedMessages | None) -> str:
+    """Return the offsets of a queue as the last line of the list has them."""
+    try:
+        if is_unbounded:
+            store.require("log")
+        if moved is None:
+            assert queue is not None
+            return f"offsets {queue.min_offset:,} to {queue.max_offset:,}"
+        tiered = moved.tiered
+        low, high = tiered.min_offset, tiered.max_offset
+        if queue is not None:
+            low, high = min(low, max(queue.min_offset, 0)), max(high, queue.max_offset)
+        place = tiered.store.folder or "its files are not here (--config FILE.conf with tieredStoreFilePath names them)"
+        return (
+            f"offsets {low:,} to {high:,}; tiered storage has {tiered.min_offset:,} to {tiered.max_offset:,}: {place}"
+        )
+    except CannotRead:
+        return "which of the entries count is not known"
 
 
 def _compare(args: argparse.Namespace, store: StoreSnapshot, out: Output) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from tiered_stores import drop_first_queue_files
 
 from engine.inspection import open_store
-from viewer.queues.columns import state_of
-from viewer.queues.facts import own_unit
+from engine.inspection.moved_entries import find_moved_messages
+from viewer.queues.columns import record, state_of
+from viewer.queues.facts import look, own_unit
 from viewer.queues.rows import QueueSource
 from viewer.queues.verdict_work import Verdicts, count_verdicts
 
@@ -56,3 +58,29 @@ class NeverCancelled:
 
     def emit(self, items): ...
     def report(self, done, total=None, note=""): ...
+
+
+@pytest.mark.golden
+def test_messages_that_are_only_in_tiered_storage_are_rows_and_counted(golden, tmp_path):
+    """They were "below min offset", or had no row if the queue's file was deleted, too."""
+    with open_store(drop_first_queue_files(golden("tiered-5.5.1"), tmp_path)) as store:
+        loaded = look(store, [("Orders", 0)])
+        facts, source = loaded.facts["Orders", 0], loaded.source
+        assert facts.moved == (0, 111)
+        assert facts.tiered is not None
+        rows = source.read(0, 0, source.end).rows[:-1]
+        assert [row.queue_offset for row in rows] == list(range(120))
+        assert [state_of(row) for row in rows] == ["moved"] * 111 + ["ok"] * 9
+        assert record(rows[3])["tieredFile"] == rows[3].tiered_file
+        raw, file, number = source.raw(3)
+        assert (int.from_bytes(raw[:8], "big"), number) == (rows[3].tiered_offset, 3)
+        assert file.endswith("0" * 20)
+        counts = count_verdicts(
+            NeverCancelled(),
+            store.log,
+            store.queue("Orders", 0),
+            Verdicts(),
+            10_000,
+            find_moved_messages(store, "Orders", 0),
+        )
+        assert (counts.counts, counts.complete) == ({"moved": 111, "ok": 9}, True)
