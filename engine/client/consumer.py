@@ -229,13 +229,13 @@ class Consumer(QueueConsumer):
             start_property = {CONSUME_START_TIME: str(now)}
             for message in messages:
                 message.note(start_property)
-        if self.events.wanted:
+        if self.events.has_subscribers:
             for message in messages:
                 self.events.emit(delivered(self, message, now))
         started = time.monotonic()
         status, words = await self._ask(messages, context)
         process_queue.consumed_at = system_clock()
-        if self.events.wanted:
+        if self.events.has_subscribers:
             ms = (time.monotonic() - started) * 1000
             first_offset = messages[0].queue_offset
             self.events.emit(
@@ -299,7 +299,7 @@ class Consumer(QueueConsumer):
         return True
 
     def _saw_back(self, message: ReceivedMessage, *, by_broker: bool) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(
                 SentBack(
                     system_clock(),

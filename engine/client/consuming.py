@@ -24,10 +24,10 @@ from engine.client.events import (
     EventStream,
     OffsetReset,
     PullAnswered,
-    PullPutOff,
+    PullDelayed,
     PullSent,
-    QueueGivenUp,
-    QueueTaken,
+    QueueAcquired,
+    QueueReleased,
     Rebalanced,
 )
 from engine.client.instance import FAILURES, ClientInstance, ClientPart
@@ -173,7 +173,7 @@ class QueueConsumer(ClientPart):
             self.rebalance_soon("subscribed")
 
     def unsubscribe(self, topic: str) -> None:
-        """Stop consuming a topic; its queues are given up at the next rebalance, which is soon."""
+        """Stop consuming a topic; its queues are released at the next rebalance, which is soon."""
         self.subscriptions.pop(topic, None)
         if self._running:
             self.instance.soon(self.instance.heartbeat())
@@ -254,7 +254,7 @@ class QueueConsumer(ClientPart):
         super()._ended(unregistered=unregistered)
 
     def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
-        """Stop pulling some queues, or pull them again. A queue that is given up and taken again is not paused."""
+        """Stop pulling some queues, or pull them again. A queue that is released and acquired again is not paused."""
         for queue in queues:
             if (process_queue := self._held.get(queue)) is not None:
                 process_queue.paused = paused
@@ -350,7 +350,7 @@ class QueueConsumer(ClientPart):
             self._held[queue].paused = old.paused
 
     def _saw_reset(self, queue: MessageQueue, offset: int, reason: str) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(OffsetReset(system_clock(), self.client_id, self.group, queue, offset, reason))
 
     async def reset_to(self, topic: str, timestamp: int) -> None:
@@ -397,7 +397,7 @@ class QueueConsumer(ClientPart):
         held_queues = {
             queue
             for queue, process_queue in self._held.items()
-            if queue.topic == topic and not self._to_be_left(process_queue)
+            if queue.topic == topic and not self._must_release(process_queue)
         }
         if topic not in self._all_subscriptions():
             return RebalancePlan((), (), (), tuple(held_queues), ())
@@ -412,7 +412,7 @@ class QueueConsumer(ClientPart):
             return None
         return plan_rebalance(self.client_id, route.subscribe_queues, ids, held_queues, self.strategy)
 
-    def _to_be_left(self, process_queue: ProcessQueue) -> bool:
+    def _must_release(self, process_queue: ProcessQueue) -> bool:
         """Return True if a queue is dropped already, or was not pulled for so long that it is taken anew."""
         return process_queue.dropped or process_queue.is_stuck(system_clock())
 
@@ -425,17 +425,17 @@ class QueueConsumer(ClientPart):
         stale = [
             process_queue
             for queue, process_queue in self._held.items()
-            if queue.topic == topic and self._to_be_left(process_queue)
+            if queue.topic == topic and self._must_release(process_queue)
         ]
-        given_up = [self._held[queue] for queue in plan.given_up] + stale
-        not_given_up = [process_queue.queue for process_queue in given_up if not await self._give_up(process_queue)]
-        taken_queues, refused = [], not_given_up
+        released = [self._held[queue] for queue in plan.released] + stale
+        not_released = [process_queue.queue for process_queue in released if not await self._release(process_queue)]
+        acquired, refused = [], not_released
         for queue in plan.added:
-            if queue in self._held or not await self._try_to_take(queue):
+            if queue in self._held or not await self._try_to_acquire(queue):
                 refused.append(queue)
             else:
-                taken_queues.append(queue)
-        if self.events.wanted:
+                acquired.append(queue)
+        if self.events.has_subscribers:
             self.events.emit(
                 Rebalanced(
                     system_clock(),
@@ -445,13 +445,13 @@ class QueueConsumer(ClientPart):
                     plan.queues,
                     plan.client_ids,
                     plan.owned,
-                    tuple(taken_queues),
-                    tuple(process_queue.queue for process_queue in given_up),
+                    tuple(acquired),
+                    tuple(process_queue.queue for process_queue in released),
                     tuple(refused),
                     reason,
                 )
             )
-        if taken_queues or given_up:
+        if acquired or released:
             self._changed(topic)
         return not refused
 
@@ -462,7 +462,7 @@ class QueueConsumer(ClientPart):
             self.subscriptions[topic] = replace(subscription, version=system_clock())
             self.instance.soon(self.instance.heartbeat())
 
-    async def _try_to_take(self, queue: MessageQueue) -> bool:
+    async def _try_to_acquire(self, queue: MessageQueue) -> bool:
         locked = self.config.orderly and not self.is_broadcasting
         if locked and queue not in await broker_api.lock(self.instance, self.group, [queue]):
             return False
@@ -497,8 +497,8 @@ class QueueConsumer(ClientPart):
         task = asyncio.create_task(self._read(process_queue))
         self._pulls[process_queue] = task
         task.add_done_callback(self._read_ended)
-        if self.events.wanted:
-            self.events.emit(QueueTaken(system_clock(), self.client_id, self.group, queue, offset))
+        if self.events.has_subscribers:
+            self.events.emit(QueueAcquired(system_clock(), self.client_id, self.group, queue, offset))
 
     def _read_ended(self, task: asyncio.Task[None]) -> None:
         for process_queue in [process_queue for process_queue, pull_task in self._pulls.items() if pull_task is task]:
@@ -514,8 +514,8 @@ class QueueConsumer(ClientPart):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _give_up(self, process_queue: ProcessQueue) -> bool:
-        """Give up a queue. Return False if that is impossible now, because it is being consumed in order."""
+    async def _release(self, process_queue: ProcessQueue) -> bool:
+        """Release a queue. Return False if that is impossible now, because it is being consumed in order."""
         await self._drop(process_queue)
         if self.config.orderly and not self.is_broadcasting and not await self._settled(process_queue):
             return False
@@ -527,9 +527,11 @@ class QueueConsumer(ClientPart):
                 await broker_api.unlock(self.instance, self.group, [process_queue.queue])
         if self._held.get(process_queue.queue) is process_queue:
             del self._held[process_queue.queue]
-        if self.events.wanted:
+        if self.events.has_subscribers:
             last_offset = -1 if offset is None else offset
-            self.events.emit(QueueGivenUp(system_clock(), self.client_id, self.group, process_queue.queue, last_offset))
+            self.events.emit(
+                QueueReleased(system_clock(), self.client_id, self.group, process_queue.queue, last_offset)
+            )
         return True
 
     async def _settled(self, _process_queue: ProcessQueue) -> bool:
@@ -551,8 +553,8 @@ class QueueConsumer(ClientPart):
         while process_queue.is_ours():
             process_queue.pulled_at = system_clock()
             reason = self._held_back(process_queue)
-            if reason != last_reason and reason and self.events.wanted:
-                self.events.emit(PullPutOff(system_clock(), self.client_id, self.group, process_queue.queue, reason))
+            if reason != last_reason and reason and self.events.has_subscribers:
+                self.events.emit(PullDelayed(system_clock(), self.client_id, self.group, process_queue.queue, reason))
             last_reason = reason
             if reason:
                 await asyncio.sleep(SOON)
@@ -613,7 +615,7 @@ class QueueConsumer(ClientPart):
         if subscription.kind == TAG:
             sys_flag |= broker_api.SUBSCRIPTION
         start_ms = system_clock()
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, process_queue.next_offset))
         result = await broker_api.pull(
             self.instance,
@@ -628,7 +630,7 @@ class QueueConsumer(ClientPart):
             timeout_s=self.config.hold + 15.0,
             broker_id=process_queue.from_broker,
         )
-        if self.events.wanted:
+        if self.events.has_subscribers:
             now = system_clock()
             self.events.emit(
                 PullAnswered(

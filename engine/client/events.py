@@ -1,7 +1,7 @@
 """Events of a client, as values: sends, rebalances, pulls, deliveries, commits.
 
 A :class:`EventStream` hands them to functions at once, or keeps the latest in a ring that can be emptied later.
-Without subscribers no event is created (:attr:`EventStream.wanted`). Times are ms since the epoch.
+Without subscribers no event is created (:attr:`EventStream.has_subscribers`). Times are ms since the epoch.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class TransactionEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced(Event):
-    """A consumer allocated the queues of a topic anew: the lists that it used, the queues that it added and gave up.
+    """A consumer allocated the queues of a topic anew: the lists that it used, the queues that it added and released.
 
     ``refused`` queues are allocated to it, but could not be added now (locked by another client, no offset).
     """
@@ -114,15 +114,16 @@ class Rebalanced(Event):
     client_ids: tuple[str, ...]
     owned: tuple[MessageQueue, ...]
     added: tuple[MessageQueue, ...]
-    given_up: tuple[MessageQueue, ...]
+    released: tuple[MessageQueue, ...]
     refused: tuple[MessageQueue, ...] = ()
     reason: str = ""
 
     taken = _renamed("taken", "added")
+    given_up = _renamed("given_up", "released")
 
 
 @dataclass(frozen=True, slots=True)
-class QueueTaken(Event):
+class QueueAcquired(Event):
     """The client reads the queue from now on, beginning at ``offset``."""
 
     queue: MessageQueue
@@ -130,7 +131,7 @@ class QueueTaken(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class QueueGivenUp(Event):
+class QueueReleased(Event):
     """The client no longer reads the queue. ``offset`` is the committed offset, −1 for none."""
 
     queue: MessageQueue
@@ -160,7 +161,7 @@ class PullAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PullPutOff(Event):
+class PullDelayed(Event):
     """A pull was delayed. ``reason`` is the flow control limit that delays it, or that the client is paused."""
 
     queue: MessageQueue
@@ -229,6 +230,18 @@ class OffsetReset(Event):
     reason: str
 
 
+_RENAMED_EVENTS = {"QueueTaken": QueueAcquired, "QueueGivenUp": QueueReleased, "PullPutOff": PullDelayed}
+
+
+def __getattr__(name: str) -> type[Event]:
+    """Return an event class by its older name, which goes with the next version."""
+    if name in _RENAMED_EVENTS:
+        event_class = _RENAMED_EVENTS[name]
+        warnings.warn(f"{name} is called {event_class.__name__} now", DeprecationWarning, stacklevel=2)
+        return event_class
+    raise AttributeError(name)
+
+
 class EventRing:
     """The latest events that :meth:`take` has not returned yet."""
 
@@ -261,18 +274,24 @@ class EventStream:
 
     def __init__(self) -> None:
         self._subscribers: list[Callable[[Event], None]] = []
-        self.wanted = False
+        self.has_subscribers = False
         """True if there are subscribers."""
+
+    @property
+    def wanted(self) -> bool:
+        """Older name of :attr:`has_subscribers`; goes with the next version."""
+        warnings.warn("EventStream.wanted is called has_subscribers now", DeprecationWarning, stacklevel=2)
+        return self.has_subscribers
 
     def subscribe(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
         """Call ``on_event`` with each event from now on; the returned function ends that."""
         self._subscribers.append(on_event)
-        self.wanted = True
+        self.has_subscribers = True
 
         def end() -> None:
             if on_event in self._subscribers:
                 self._subscribers.remove(on_event)
-            self.wanted = bool(self._subscribers)
+            self.has_subscribers = bool(self._subscribers)
 
         return end
 

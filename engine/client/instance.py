@@ -512,13 +512,13 @@ class ClientPart(ABC):
         self._paced()
 
     def _paced(self) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(Paced(system_clock(), self.client_id, self.group, self.control.paused, self.control.delay))
 
     def _began(self) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(Started(system_clock(), self.client_id, self.group))
 
     def _ended(self, *, unregistered: bool) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(Stopped(system_clock(), self.client_id, self.group, unregistered))

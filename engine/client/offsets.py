@@ -190,5 +190,5 @@ def rendered(table: dict[MessageQueue, int]) -> str:
 
 
 def _saw(instance: ClientInstance, group: str, queue: MessageQueue, offset: int, *, new: bool) -> None:
-    if new and instance.events.wanted:
+    if new and instance.events.has_subscribers:
         instance.events.emit(Committed(system_clock(), instance.client_id, group, queue, offset))

@@ -43,7 +43,7 @@ from engine.client.events import (
     Delivered,
     EventStream,
     PullAnswered,
-    PullPutOff,
+    PullDelayed,
     PullSent,
     Rebalanced,
     SentBack,
@@ -322,8 +322,8 @@ class PopConsumer(ClientPart):
                 self._pops[queue] = asyncio.create_task(self._read(queue))
         if queues_to_pull and not queues_to_pop:
             _log.warning("brokers would have %s pull %s, so it is not popped", self.group, topic)
-        if queues_to_pop != old_queues and self.events.wanted:
-            owned, new_queues, given_up, refused = (
+        if queues_to_pop != old_queues and self.events.has_subscribers:
+            owned, new_queues, released, refused = (
                 tuple(sorted(queues, key=queue_order))
                 for queues in (queues_to_pop, queues_to_pop - old_queues, old_queues - queues_to_pop, queues_to_pull)
             )
@@ -337,7 +337,7 @@ class PopConsumer(ClientPart):
                     (),
                     owned,
                     new_queues,
-                    given_up,
+                    released,
                     refused,
                     "shared out by a broker" if self.config.shared_by_broker else "",
                 )
@@ -365,14 +365,14 @@ class PopConsumer(ClientPart):
                     n=count,
                     most=config.most_held,
                 )
-            if reason and reason != last_reason and self.events.wanted:
-                self.events.emit(PullPutOff(system_clock(), self.client_id, self.group, queue, reason))
+            if reason and reason != last_reason and self.events.has_subscribers:
+                self.events.emit(PullDelayed(system_clock(), self.client_id, self.group, queue, reason))
             last_reason = reason
             if reason:
                 await asyncio.sleep(SOON)
                 continue
             start_ms = system_clock()
-            if self.events.wanted:
+            if self.events.has_subscribers:
                 self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, -1))
             if config.orderly and attempt is None:
                 attempt = str(uuid.uuid4())
@@ -395,7 +395,7 @@ class PopConsumer(ClientPart):
                 await asyncio.sleep(AFTER_ERROR)
                 continue
             attempt = None
-            if self.events.wanted:
+            if self.events.has_subscribers:
                 now, count_received = system_clock(), len(result.messages)
                 self.events.emit(
                     PullAnswered(
@@ -540,7 +540,7 @@ class PopConsumer(ClientPart):
         """Return the listener's status."""
         start_ms = system_clock()
         queue, offset = message.queue, message.queue_offset
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(
                 Delivered(
                     start_ms,
@@ -555,14 +555,14 @@ class PopConsumer(ClientPart):
                 )
             )
         status, _ = await answer_of(self._listener, self._executor, [message], context, self.group)
-        if self.events.wanted:
+        if self.events.has_subscribers:
             now = system_clock()
             self.events.emit(Consumed(now, self.client_id, self.group, queue, offset, 1, status.value, now - start_ms))
         return status
 
     async def _acknowledge(self, message: ReceivedMessage) -> None:
         await acknowledge(self.instance, self.group, message)
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(
                 Acknowledged(
                     system_clock(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id
@@ -575,7 +575,7 @@ class PopConsumer(ClientPart):
         self._saw_sent_back(message)
 
     def _saw_sent_back(self, message: ReceivedMessage) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(
                 SentBack(
                     system_clock(),

@@ -326,7 +326,7 @@ class Producer(ClientPart):
             await connection.room_to_write()
         self.instance.write(connection, self._request(message, encoded, chosen))
         self._call_after_hooks(first_message, chosen, None, None)
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self._emit_sent(
                 SendResult("ONE_WAY", chosen, -1, first_message.msg_id, ""), first_message, encoded, 1, start_ms
             )
@@ -431,7 +431,7 @@ class Producer(ClientPart):
                     not isinstance(error, BrokerRefused) or (retries_on_codes and self._is_retried(error))
                 )
                 self._call_after_hooks(first_message, target, None, error)
-                if self.events.wanted:
+                if self.events.has_subscribers:
                     cause = cause_of(error, type(error).__name__)
                     ms = _now() - try_start_ms
                     self.events.emit(
@@ -453,7 +453,7 @@ class Producer(ClientPart):
                 continue
             self.choice.record_send(target.broker, _now() - try_start_ms, try_start_ms)
             self._call_after_hooks(first_message, target, result, None)
-            if self.events.wanted:
+            if self.events.has_subscribers:
                 self._emit_sent(result, first_message, encoded, number, try_start_ms)
             if result.is_ok or not self.config.retry_when_not_ok or chosen is not None:
                 return result
@@ -620,7 +620,7 @@ class Producer(ClientPart):
         return result, state
 
     def _emit_transaction(self, topic: str, msg_id: str, state: TransactionState, *, checked: bool) -> None:
-        if self.events.wanted:
+        if self.events.has_subscribers:
             self.events.emit(
                 TransactionEnded(system_clock(), self.client_id, self.group, topic, msg_id, state.name, checked)
             )

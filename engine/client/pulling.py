@@ -112,7 +112,7 @@ class LitePullConsumer(QueueConsumer):
         held_queues = [
             queue
             for queue, process_queue in self._held.items()
-            if queue.topic == topic and not self._to_be_left(process_queue)
+            if queue.topic == topic and not self._must_release(process_queue)
         ]
         return RebalancePlan(
             assigned,
@@ -166,7 +166,7 @@ class LitePullConsumer(QueueConsumer):
         offset = process_queue.remove(messages)
         if offset >= 0:
             self._positions[process_queue.queue] = offset
-        if self.events.wanted:
+        if self.events.has_subscribers:
             for message in messages:
                 self.events.emit(
                     Delivered(

@@ -1,5 +1,5 @@
 """Rebalance: a topic's queues shared out among consumers by RocketMQ's six strategies, and the plan of what one
-consumer gives up and takes (docs/protocol/clients.md#rebalance). Pure.
+consumer releases and acquires (docs/protocol/clients.md#rebalance). Pure.
 
 Every client of a group computes its own share from the same two lists, so the results must equal Java's for each
 queue. Each ``allocate`` gets the client's own id, all queues of the topic and the ids of all clients, both sorted; a
@@ -208,12 +208,12 @@ def java_text(queue: MessageQueue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """What a rebalance changes: the lists it used, the queues the client owns by them, those given up and added."""
+    """What a rebalance changes: the lists it used, the queues the client owns by them, those released and added."""
 
     queues: tuple[MessageQueue, ...]
     client_ids: tuple[str, ...]
     owned: tuple[MessageQueue, ...]
-    given_up: tuple[MessageQueue, ...]
+    released: tuple[MessageQueue, ...]
     added: tuple[MessageQueue, ...]
 
 

@@ -426,7 +426,7 @@ def activity_of(events: Sequence[Event], dropped: int = 0, full_groups: Collecti
                     event.client_ids,
                     tuple(Queue(*queue) for queue in event.owned),
                     tuple(Queue(*queue) for queue in event.added),
-                    tuple(Queue(*queue) for queue in event.given_up),
+                    tuple(Queue(*queue) for queue in event.released),
                     event.reason,
                 )
             )

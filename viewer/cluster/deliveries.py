@@ -40,7 +40,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceEvent:
-    """A client rebalanced a topic: the list of clients it saw, and the queues it added and gave up."""
+    """A client rebalanced a topic: the list of clients it saw, and the queues it added and released."""
 
     time_ms: int
     client_id: str
@@ -49,7 +49,7 @@ class RebalanceEvent:
     client_ids: tuple[str, ...]
     owned: tuple[Queue, ...]
     added: tuple[Queue, ...]
-    given_up: tuple[Queue, ...]
+    released: tuple[Queue, ...]
     reason: str
 
 
@@ -196,7 +196,7 @@ class Deliveries:
             topic=previous.topic if previous.topic == rebalance.topic else rebalance.topic,
             owned=slim(rebalance.owned),
             added=slim(rebalance.added),
-            given_up=slim(rebalance.given_up),
+            released=slim(rebalance.released),
         )
 
     def knows(self, group: str) -> bool:
@@ -279,7 +279,7 @@ class Deliveries:
         return rates
 
     def lists(self, group: str, begin: int, end: int) -> list[RebalanceEvent]:
-        """Return the rebalances in that time that saw a changed client list, or added or gave up queues.
+        """Return the rebalances in that time that saw a changed client list, or added or released queues.
 
         Retry topics are left out.
         """
@@ -290,6 +290,6 @@ class Deliveries:
                 continue
             list_changed = last_lists.get((rebalance.client_id, rebalance.topic)) != rebalance.client_ids
             last_lists[rebalance.client_id, rebalance.topic] = rebalance.client_ids
-            if begin <= rebalance.time_ms < end and (rebalance.added or rebalance.given_up or list_changed):
+            if begin <= rebalance.time_ms < end and (rebalance.added or rebalance.released or list_changed):
                 rebalances.append(rebalance)
         return rebalances

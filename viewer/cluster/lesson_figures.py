@@ -16,7 +16,7 @@ from engine.client.events import (
     Committed,
     Delivered,
     Event,
-    QueueTaken,
+    QueueAcquired,
     Rebalanced,
     Sent,
     SentBack,
@@ -128,9 +128,9 @@ def again_after_kill(record: Record) -> list[Impact]:
     note = tr("{n:,} by queue and offset, since it was killed", n=repeated_positions)
     figures = [figure(tr("Again by key"), f"{repeated_keys:,}", note, bad=repeated_keys > 0)]
     first_offsets: dict[MessageQueue, int] = {}
-    for queue_taken in record.of(QueueTaken):
-        if queue_taken.time_ms >= killed.time_ms and queue_taken.queue.topic == record.topic:
-            first_offsets.setdefault(queue_taken.queue, queue_taken.offset)
+    for acquisition in record.of(QueueAcquired):
+        if acquisition.time_ms >= killed.time_ms and acquisition.queue.topic == record.topic:
+            first_offsets.setdefault(acquisition.queue, acquisition.offset)
     delivered_before = {
         (delivery.queue, delivery.queue_offset) for delivery in record.deliveries if delivery.time_ms < killed.time_ms
     }

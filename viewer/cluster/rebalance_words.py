@@ -245,7 +245,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: AllocationStep) -> list
             " ".join(
                 [
                     *(f"+{short(queue)}" for queue in rebalance.added),
-                    *(f"−{short(queue)}" for queue in rebalance.given_up),
+                    *(f"−{short(queue)}" for queue in rebalance.released),
                 ]
             ),
             tr(REASONS.get(rebalance.reason, rebalance.reason)),
