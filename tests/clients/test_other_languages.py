@@ -40,12 +40,12 @@ OFFSETS = "offsets of "
 two real brokers held those of queues 2 and 3, and of 1, 2 and 3, behind the same consumer of JavaScript's.
 """
 TOOLS = {"go": "go", "node": "npm", "python_cpp": "python3", "java": "mvn"}
-Told = dict[str, dict[str, Any]]
+Results = dict[str, dict[str, Any]]
 
 
-def client_lines(language: str, names: str, broker: str, folder: Path) -> Told:
-    """Return what one client was told in each scenario."""
-    told_by_scenario: Told = {}
+def client_lines(language: str, names: str, broker: str, folder: Path) -> Results:
+    """Return the results of one client in each scenario."""
+    results: Results = {}
     with ServerPair(names, broker, folder, CONFIG, SERVERS[language]) as setting:
         for scenario, run in SCENARIOS.items():
             if scenario in LACKS[language]:
@@ -56,22 +56,22 @@ def client_lines(language: str, names: str, broker: str, folder: Path) -> Told:
                 run(traffic)
             finally:
                 client.end()
-            told_by_scenario[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
-            told_by_scenario[scenario]["deliveries"] = handed_out(client.lines)
+            results[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
+            results[scenario]["deliveries"] = handed_out(client.lines)
     if broker == "ours":
         assert main(["check", str(setting.store)]) == 0
     account = store_comparison.account(setting.store)
     account.pop(NAMELESS, None)
-    told_by_scenario["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
-    return told_by_scenario
+    results["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
+    return results
 
 
 @pytest.fixture(scope="module")
-def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
-    """Return a function: language → what its client was told by RocketMQ's own servers, asked once."""
-    saved: dict[str, Told] = {}
+def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Results]:
+    """Return a function: language → results of its client at RocketMQ's own servers, measured once."""
+    saved: dict[str, Results] = {}
 
-    def ask(language: str) -> Told:
+    def ask(language: str) -> Results:
         if language not in saved:
             saved[language] = client_lines(language, "real", "real", tmp_path_factory.mktemp("real") / "servers")
         return saved[language]
@@ -81,8 +81,8 @@ def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 
 @pytest.mark.parametrize(("names", "broker"), [("ours", "ours"), ("ours", "real"), ("real", "ours")])
 @pytest.mark.parametrize("language", LACKS)
-def test_told_the_same(
-    language: str, names: str, broker: str, by_real_servers: Callable[[str], Told], tmp_path: Path
+def test_clients_get_the_same_results(
+    language: str, names: str, broker: str, by_real_servers: Callable[[str], Results], tmp_path: Path
 ) -> None:
     """Differences of the C++ client that occur at a real 5.3.3 too:
 

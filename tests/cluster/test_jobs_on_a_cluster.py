@@ -73,7 +73,7 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
     driver = request.getfixturevalue("driver")
     code, output, written = commands.run(driver, "rebuild")
     assert (code, without_units(output), written) == (same, without_units(expected), files)
-    assert sum(record.get("keptPieces", 0) for record in driver.said) > 3
+    assert sum(record.get("keptPieces", 0) for record in driver.records) > 3
 
 
 def test_workers_run_elsewhere_without_the_project_and_have_the_engine(cluster, driver):
@@ -124,4 +124,4 @@ def test_a_worker_killed_in_the_middle_changes_no_answer(fleet, alone, cluster, 
     driver.await_executors(2)
     with cluster.killed_in_the_middle() as kill:
         assert commands.run(driver, job, kill) == expected
-    assert driver.said[-1]["triedAgain"] >= 1
+    assert driver.records[-1]["triedAgain"] >= 1

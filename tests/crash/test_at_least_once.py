@@ -32,7 +32,7 @@ from engine.client import consuming, process_queue
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused, ClientError
-from engine.client.events import Event, EventStream, QueueTaken
+from engine.client.events import Event, EventStream, QueueAcquired
 from engine.client.messages import Message
 from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
@@ -69,7 +69,7 @@ class OurClients:
         events = EventStream()
 
         def saw(event: Event) -> None:
-            if isinstance(event, QueueTaken) and event.queue.topic == TOPIC:
+            if isinstance(event, QueueAcquired) and event.queue.topic == TOPIC:
                 readings[event.queue.queue_id] = self.account.take(group, event.queue.queue_id, event.offset)
 
         def listen(messages, context) -> None:

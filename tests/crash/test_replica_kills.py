@@ -73,12 +73,12 @@ class ServeProcess:
             "--json",
             *(("--register", "--yes") if "haMasterAddress" in config else ()),
         ]
-        self._said = folder / "said.log"
+        self._output_file = folder / "output.log"
         self._process: asyncio.subprocess.Process | None = None
         self.address = self.ha = ""
 
     async def begin(self) -> None:
-        with self._said.open("ab") as output:
+        with self._output_file.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 *self._words, stdout=asyncio.subprocess.PIPE, stderr=output, env=os.environ
             )
@@ -96,7 +96,7 @@ class ServeProcess:
         return await self._process.wait()
 
     def words(self) -> str:
-        return self._said.read_text("utf-8")[-3000:]
+        return self._output_file.read_text("utf-8")[-3000:]
 
 
 @dataclass

@@ -273,17 +273,17 @@ class RottenFile(RealFile):
     at = -1
 
     def read(self, position, size):
-        self.asked(position, size)
+        self.raise_if_rotten(position, size)
         return super().read(position, size)
 
     def read_into(self, view, position):
-        self.asked(position, len(view))
+        self.raise_if_rotten(position, len(view))
         return super().read_into(view, position)
 
     def lend(self, position, size):
         return None if position <= self.at < position + size else super().lend(position, size)
 
-    def asked(self, position, size):
+    def raise_if_rotten(self, position, size):
         if position <= self.at < position + size:
             raise OSError(errno.EIO, os.strerror(errno.EIO), self.path)
 

@@ -34,4 +34,4 @@ def test_every_command_survives_planted_faults(golden, tmp_path, request, fuzz_a
     assert not account.wrong, f"{len(account.wrong)} complaints:\n" + "\n".join(account.wrong[:12])
     assert account.cases == count
     if count >= 20 * len(fuzz_commands.NAMES):
-        assert account.asked.keys() == set(fuzz_commands.NAMES)
+        assert account.cases_by_command.keys() == set(fuzz_commands.NAMES)

@@ -96,7 +96,7 @@ def test_a_cluster_is_watched_without_a_store(
         assert not window.rail.buttons["log"].isEnabled()
         assert walker.place.endswith(served.namesrv)
         counts = "1 topic, 4 queues on 1 broker · 2 consumers in 1 group"
-        await walker.until(lambda: counts in walker.said, "the status bar counts them")
+        await walker.until(lambda: counts in walker.status_text, "the status bar counts them")
         canvas = walker.find(QWidget, "cluster.lines")
         assert canvas.isVisible()
         await walker.until(lambda: pane.lines.box_of(Selection("queue", queue=QUEUES[0])) is not None, "it is drawn")
@@ -107,7 +107,7 @@ def test_a_cluster_is_watched_without_a_store(
         await walker.until(lambda: "Max offset: 30" in side.facts.texts(), "its facts are shown")
         assert walker.place.endswith("Orders / broker-a / 0")
         await walker.key(canvas, Qt.Key.Key_Return)
-        assert "No store is open" in walker.said
+        assert "No store is open" in walker.status_text
         done = {operation.words for operation in window.changes.operations.list if operation.id == "cluster.ask"}
         assert {
             "GET_BROKER_CLUSTER_INFO",
@@ -130,7 +130,7 @@ def test_a_cluster_is_watched_without_a_store(
         await walker.until(is_orphan, "nobody owns the queues of the one that left")
         target = tmp_path / "cluster.md"
         pane.write_markdown(target)
-        await walker.until(lambda: str(target) in walker.said, "it is written")
+        await walker.until(lambda: str(target) in walker.status_text, "it is written")
         assert "| Orders | broker-a | 2 | 0 | readers |" in target.read_text("utf-8")
         await walker.act("go.back")
         assert window.pages.currentIndex() == 1, "the welcome page stands before it"
@@ -161,7 +161,7 @@ def test_beside_a_store_queues_groups_and_offsets_are_links(
         await walker.act("go.back")
         pane.choose(Selection("topic", "Orders"))
         await walker.key(canvas, Qt.Key.Key_Return)
-        assert walker.said == "The open store has no topic Orders."
+        assert walker.status_text == "The open store has no topic Orders."
         await walker.act("view.refresh")
         assert walker.window.session is not None
 
@@ -225,17 +225,19 @@ def test_a_cluster_that_does_not_answer_is_an_error_with_its_expected_answer(
         field = walker.find(QLineEdit, "cluster.address")
         field.setText("no address:at all")
         walker.press(field, Qt.Key.Key_Return)
-        assert "is not an address. Expected HOST:PORT" in walker.said
+        assert "is not an address. Expected HOST:PORT" in walker.status_text
         assert field.property("state") == "error"
         field.setText(f"127.0.0.1:{free_port()}")
         walker.press(field, Qt.Key.Key_Return)
-        await walker.until(lambda: "Expected a name server that answers" in walker.said, "nobody listens there")
+        await walker.until(lambda: "Expected a name server that answers" in walker.status_text, "nobody listens there")
         field.setText(served.broker)
         walker.press(field, Qt.Key.Key_Return)
-        await walker.until(lambda: "Expected a name server: HOST:PORT" in walker.said, "a broker is no name server")
+        await walker.until(
+            lambda: "Expected a name server: HOST:PORT" in walker.status_text, "a broker is no name server"
+        )
         await walker.until(lambda: pane.fault.state is not None and pane.fault.state.kind == "error", "it is an error")
         pane.ask_markdown()
-        assert walker.said == "There is nothing to export yet."
+        assert walker.status_text == "There is nothing to export yet."
         field.setText(served.namesrv)
         walker.press(field, Qt.Key.Key_Return)
         await walker.until(lambda: pane.model.state is not None, "this one answers")
@@ -256,7 +258,7 @@ def test_the_cluster_stays_through_languages_and_stores(
         await walker.rest()
         pane = walker.window.panes["cluster"]
         assert isinstance(pane, ClusterPane)
-        await walker.until(lambda: "消费者" in walker.said, "the sentence is Chinese")
+        await walker.until(lambda: "消费者" in walker.status_text, "the sentence is Chinese")
         assert pane.model.address == served.namesrv
         walker.action("language.en").trigger()
         await walker.rest()
@@ -345,7 +347,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         assert pane.rebalance.impact_head.note.text() == "of this step, counted from deliveries"
         target = tmp_path / "rebalance.md"
         pane.write_markdown(target)
-        await walker.until(lambda: str(target) in walker.said, "it is written")
+        await walker.until(lambda: str(target) in walker.status_text, "it is written")
         assert "- Delivered twice: " in target.read_text("utf-8")
         recording = tmp_path / "r.jsonl"
         pane.watch.record(recording)
@@ -434,9 +436,9 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
         await connected(walker, served.namesrv)
         await walker.until(lambda: not acts.queues.isEnabled(), "another cluster is only asked")
         assert acts.broker.toolTip() == f"Read-only: the lab of this window serves {lab.serving.namesrv}."
-        await walker.until(lambda: walker.said.startswith(served.namesrv), "the bar tells of it")
+        await walker.until(lambda: walker.status_text.startswith(served.namesrv), "the bar tells of it")
         await walker.key(pane, Qt.Key.Key_Plus)
-        assert walker.said == acts.broker.toolTip()
+        assert walker.status_text == acts.broker.toolTip()
         assert not acts.form.isVisible()
         await lab.stop_serving()
         assert acts.broker.toolTip().startswith("Read-only: only a cluster that the lab serves")

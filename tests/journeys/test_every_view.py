@@ -25,7 +25,7 @@ def test_row_22_and_23_queue_with_verdicts_and_where_groups_read_next(run: Run, 
         await walker.rest()
         assert set(walker.values(QUEUE, "Verdict")) <= {"ok", "entry", ""}
         assert {row["Tag"] for row in walker.rows(QUEUE)[:20]} <= {"reserved", "short"}
-        await walker.until(lambda: "all agree" in walker.said, "every entry has its verdict")
+        await walker.until(lambda: "all agree" in walker.status_text, "every entry has its verdict")
         await walker.act("list.next")
         assert walker.value(QUEUE, "Queue offset") == 1
         await walker.go("StockReserved/1/299")
@@ -92,7 +92,7 @@ def test_row_32_and_33_a_trace_walks_the_chains_names_collisions_and_leads_to_un
         await walker.open(orders)
         verdicts = await traced(walker, "StockReserved", "AaAa")
         assert {"match", "collision"} <= set(verdicts)
-        assert "match" in walker.said
+        assert "match" in walker.status_text
         step = verdicts.index("match")
         await walker.choose(STEPS, step)
         unit = walker.value(STEPS, "Physical offset")
@@ -160,7 +160,7 @@ def test_positions_say_what_is_known_and_what_is_not(run: Run, walker: Walker, d
         rows = {row["Position"]: row for row in walker.rows("positions.now")}
         assert len(rows) >= 7
         assert any(row["Offset"] == "" for row in rows.values()), "what files cannot tell has no offset"
-        assert "bytes written" in walker.said
+        assert "bytes written" in walker.status_text
         words = walker.texts(walker.window.panes["positions"])
         assert "Not in the files" in words
         for name in ("positions.ruler", "positions.plot", "positions.gaps"):

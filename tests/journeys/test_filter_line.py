@@ -40,9 +40,9 @@ def test_a_filter_shows_its_units_and_says_how_much_was_read(run: Run, walker: W
         assert 0 < table.total_rows() < 1_065
         assert {row["Topic"] for row in walker.rows(LOG)} == {"OrderPaid"}
         assert {row["Tag"] for row in walker.rows(LOG)} == {"card"}
-        assert f"{table.total_rows():,} units match" in walker.said
-        assert "scanned 1.80 of 1.80 MiB" in walker.said
-        assert "complete" in walker.said
+        assert f"{table.total_rows():,} units match" in walker.status_text
+        assert "scanned 1.80 of 1.80 MiB" in walker.status_text
+        assert "complete" in walker.status_text
         assert walker.fields()["topic"] == "OrderPaid"
         await walker.choose(LOG, 3)
         chosen = walker.value(LOG, "Physical offset")
@@ -153,7 +153,7 @@ def test_row_80_a_long_answer_has_its_first_rows_stops_and_goes_on(
         await walker.rest()
         assert state(walker) == ""
         assert table.total_rows() == 5_171
-        assert "complete" in walker.said
+        assert "complete" in walker.status_text
 
     run(walk())
 

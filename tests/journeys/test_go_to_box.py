@@ -92,7 +92,7 @@ def test_a_place_that_does_not_exist_is_an_error_and_nothing_moves(run: Run, wal
         for text in ("no-such-key", "trace:oops", "7F0000010000277A0000000000ABCDEF"):
             await walker.go(text)
             assert walker.find(QLineEdit, "goto.field").property("state") == "error", text
-            assert walker.said, text
+            assert walker.status_text, text
             assert walker.value(LOG, "Physical offset") == 1050
         for text, output in (("99999999999", "it has 0 to "), ("OrderPaid/2/99999", "OrderPaid/2 has no queue offset")):
             await walker.go(text)

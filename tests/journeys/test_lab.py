@@ -123,7 +123,7 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         await lab.until(lambda: lab.session.sample.services["flush"].paused, "flush pauses")
         walker.action("lab.start").trigger()
         await lab.until(lambda: lab.session.sample.positions.unflushed > 100_000, "the load runs")
-        await lab.until(lambda: "Paused by hand: Commit, Flush" in walker.said, "the status bar says it")
+        await lab.until(lambda: "Paused by hand: Commit, Flush" in walker.status_text, "the status bar says it")
         walker.action("lab.stop").trigger()
         await lab.until(lambda: lab.session.load is None, "the load has stopped")
 

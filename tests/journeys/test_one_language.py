@@ -55,8 +55,8 @@ async def exported(
     walker.find(QLineEdit, "export.keep").setText(keep)
     walker.find(QLineEdit, "export.path").setText(str(target))
     walker.find(QPushButton, "export.go").click()
-    await walker.until(lambda: str(target) in walker.said and target.exists(), "the file is written")
-    return walker.said
+    await walker.until(lambda: str(target) in walker.status_text and target.exists(), "the file is written")
+    return walker.status_text
 
 
 @pytest.mark.full_form(keep=1)
@@ -125,7 +125,7 @@ def test_row_73_exports_say_what_was_cut_and_row_77_mask(
         walker.find(QLineEdit, "export.path").setText(str(inside))
         walker.find(QPushButton, "export.go").click()
         await walker.rest()
-        assert "Nothing is written into the store" in walker.said
+        assert "Nothing is written into the store" in walker.status_text
         assert not inside.exists()
 
     run(walk())

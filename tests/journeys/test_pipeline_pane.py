@@ -161,7 +161,7 @@ def test_row_74_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written
         ]
         job = await played(walker, tmp_path, "export", output)
         assert job.status == "done"
-        assert "1.00 MiB written" in walker.said
+        assert "1.00 MiB written" in walker.status_text
         assert walker.find(QLabel, "pipeline.written").text().endswith("parquet")
 
     run(walk())
@@ -378,7 +378,7 @@ def test_what_was_rebuilt_opens_beside_the_old_store(
             "firstDifferent": 3,
         }
         await played(walker, tmp_path, "rebuild", lines.rebuild(built, [different]), code=1)
-        assert "1 differ" in walker.said
+        assert "1 differ" in walker.status_text
         await walker.choose(RESULTS, 0)
         await walker.follow(RESULTS, "First place")
         assert walker.place.endswith("3")

@@ -86,7 +86,7 @@ def test_row_88_the_next_finding_from_anywhere_by_a_key(run: Run, walker: Walker
         walker.press(window, Qt.Key.Key_F4, SHIFT)
         await walker.rest()
         assert walker.place.endswith("2,068,179")
-        assert "CL06" in walker.said
+        assert "CL06" in walker.status_text
         assert walker.find(QWidget, "top.bookmark.here").isVisible()
 
     run(walk())

@@ -45,7 +45,7 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         window = walker.window
         await walker.open(orders)
         assert await window.workspace.comparison.find() is None
-        assert "Nothing to compare with" in walker.said
+        assert "Nothing to compare with" in walker.status_text
         other_window = window.workspace.comparison.begin(store)
         assert other_window is not None
         await walker.until(lambda: other_window.session is not None and window.view == "log", "the other stands beside")

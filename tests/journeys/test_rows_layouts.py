@@ -46,7 +46,7 @@ def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker
         await walker.rest()
         width = window.side.width()
         await save("wide tree")
-        assert "wide tree" in walker.said
+        assert "wide tree" in walker.status_text
         await walker.act("view.units")
         await walker.act("view.tree")
         assert not window.side.isVisible()

@@ -55,7 +55,10 @@ def test_row_64_next_of_the_same_key_and_queue(run: Run, walker: Walker, orders:
         assert walker.row(LOG) == row_before
         await walker.act("same.key.next")
         await ended(walker)
-        assert set(walker.row(LOG)["Keys"].split()) & set(row_before["Keys"].split()) or "Nothing else" in walker.said
+        assert (
+            set(walker.row(LOG)["Keys"].split()) & set(row_before["Keys"].split())
+            or "Nothing else" in walker.status_text
+        )
         await walker.act("same.key.all")
         await ended(walker)
         assert all(set(row["Keys"].split()) & set(row_before["Keys"].split()) for row in walker.rows(LOG))
@@ -84,10 +87,10 @@ def test_marks_ignored_rows_and_the_time_reference(run: Run, walker: Walker, ord
         await walker.act("time.reference")
         assert "Stored" in walker.heads(LOG)
         await walker.act("ignore.toggle")
-        assert "Ignored rows: 1" in walker.said
+        assert "Ignored rows: 1" in walker.status_text
         await walker.act("mark.clear")
         await walker.act("mark.next")
-        assert "No row is marked" in walker.said
+        assert "No row is marked" in walker.status_text
 
     run(walk())
 
@@ -115,7 +118,7 @@ def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: W
         assert undo.text() == "Undo: saved filters"
         await walker.act("edit.undo")
         assert len(pills.saved) == len(names) + 1
-        assert walker.said == "Undone: saved filters"
+        assert walker.status_text == "Undone: saved filters"
         assert walker.window.settings.saved_filters is not None
         assert len(walker.window.settings.saved_filters) == len(names) + 1
         await walker.act("edit.undo")

@@ -59,7 +59,7 @@ def test_row_49_a_recovery_plan_is_saved_and_tried_on_a_copy(run: Run, walker: W
         assert rows[0]["Expected"] == rows[0]["In the copy"] == f"{plan['endOffset']:,}"
         assert {row["Verdict"] for row in rows} == {"equal"}
         assert len(rows) > len(plan["queues"])
-        assert f"ends at {plan['endOffset']:,}" in walker.said
+        assert f"ends at {plan['endOffset']:,}" in walker.status_text
         assert "copy" not in {entry.name for entry in store.iterdir()}
 
         assert walker.action("recovery.again").isEnabled()

@@ -34,7 +34,7 @@ def test_row_9_a_session_file_brings_place_notes_filter_and_bookmarks_back(
         bookmarks_of(session).put(Bookmark("log:1310900", "flipped", "error"))
         bookmarks_of(session).set_notes("asked the replica")
         window.workspace.save(damaged / "no.storescope")
-        assert "Nothing is written into the store" in walker.said
+        assert "Nothing is written into the store" in walker.status_text
         window.workspace.save(file)
         await walker.until(file.exists, "it is written")
         assert not (damaged / "no.storescope").exists()
@@ -62,7 +62,7 @@ def test_section_8_the_last_store_comes_back_where_that_was_chosen(run: Run, wal
         await walker.open(orders, "queue:StockReserved/1/7")
         assert window.workspace.last() is None
         await walker.act("session.restore")
-        assert "next start opens" in walker.said
+        assert "next start opens" in walker.status_text
         window.remembers = True
         window.workspace.keep_last()
         window.remembers = False

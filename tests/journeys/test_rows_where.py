@@ -42,7 +42,7 @@ def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Wa
         assert any("is stored, the body has" in item for item in contents)
         whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
         assert whats[0] == "Unit"
-        assert "Damaged" in walker.said
+        assert "Damaged" in walker.status_text
         await walker.choose(EVIDENCE, 0)
         await walker.follow(EVIDENCE)
         assert walker.window.view == "log"
@@ -81,7 +81,7 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         assert await verdicts_of(walker, "no-such-key") == ["neverSeen"]
         assert life.isHidden()
         await walker.act("copy.out")
-        assert walker.said == "Nothing of this message can be copied out."
+        assert walker.status_text == "Nothing of this message can be copied out."
         assert "other brokers" in walker.find(QLabel, "where.next").text()
         await walker.act("copy.cli")
         assert walker.clipboard.startswith("storescope where ")

@@ -52,7 +52,7 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         total = sum(naive_space_count.bytes_by_folder(Path(str(walker.window.session.path))).values())
         assert rows[-1]["Commit log"] == f"{total:,}"
         assert "equal to the files ✓" in " ".join(rows[-1].values())
-        assert f"{total:,} B accounted for to the byte" in walker.said
+        assert f"{total:,} B accounted for to the byte" in walker.status_text
         treemap = walker.find(Treemap, "space.treemap")
         disk_bytes = sum(
             path.lstat().st_blocks * 512 for path in walker.window.session.path.rglob("*") if path.is_file()

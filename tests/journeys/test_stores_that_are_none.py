@@ -169,7 +169,7 @@ def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
         await walker.go("0")
         assert not session.following
         assert not walker.window.top.follow.isChecked()
-        assert "Follow has ended" in walker.said
+        assert "Follow has ended" in walker.status_text
         assert walker.value(LOG, "Physical offset") == 0
         walker.action("view.refresh").trigger()
         await walker.rest()

@@ -48,7 +48,8 @@ def test_no_view_concludes_from_a_dledger_log(run: Run, walker: Walker, tmp_path
                 texts = walker.texts(walker.window)
                 assert "DLedger log" in texts, view
                 concluded += [
-                    f"{root.name}, {view}: {conclusion}" for conclusion in CONCLUSIONS.findall(texts + walker.said)
+                    f"{root.name}, {view}: {conclusion}"
+                    for conclusion in CONCLUSIONS.findall(texts + walker.status_text)
                 ]
                 if view in {"index", "where"}:
                     assert "Not for certain" not in walker.texts(walker.window.panes[view]), view

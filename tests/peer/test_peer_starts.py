@@ -105,8 +105,8 @@ def test_4_9_dies_of_a_length_that_no_array_has(written, tmp_path, size):
 
     start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, TIMEOUT_S)
     assert start.status == 1
-    assert error in start.said
-    assert frame in start.said
+    assert error in start.output
+    assert frame in start.output
 
 
 def test_a_length_that_a_large_heap_can_hold_is_a_note(written, tmp_path):
@@ -117,7 +117,7 @@ def test_a_length_that_a_large_heap_can_hold_is_a_note(written, tmp_path):
     assert plan.will_start
     assert any("asks for 1,000,000,000 bytes of heap" in note for note in plan.notes)
     start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, TIMEOUT_S)
-    assert (start.status, "OutOfMemoryError: Java heap space" in start.said) == (1, True)
+    assert (start.status, "OutOfMemoryError: Java heap space" in start.output) == (1, True)
 
 
 def spoil_length(store, size):

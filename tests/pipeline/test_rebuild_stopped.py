@@ -24,19 +24,19 @@ from pathlib import Path
 sys.path[:0] = sys.argv[1:3]
 from rebuilt_stores import InProcessRunner, rebuilt
 
-store, out, after = Path(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5])
-told = 0
+store, out, tasks_before_kill = Path(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5])
+finished_tasks = 0
 
 
 class Dying(InProcessRunner):
     def __call__(self, shares, work, schema):
-        global told
+        global finished_tasks
         rows = []
         for share in shares:
             for task in share:
-                if told == after:
+                if finished_tasks == tasks_before_kill:
                     os.kill(os.getpid(), signal.SIGKILL)
-                told += 1
+                finished_tasks += 1
                 rows += super().__call__([[task]], work, schema)
         return rows
 
@@ -113,10 +113,10 @@ def test_a_full_disk_ends_it_with_the_error_of_the_system(golden, tmp_path, name
 
 
 @pytest.mark.spark
-def test_used_places_and_places_without_rights_are_told_in_a_line(golden, tmp_path, capsys, spark):
-    def said(out, code):
-        how = ("--master", "local[2]", "--log-file", str(tmp_path / "spark.log"))
-        assert main(["pipeline", "rebuild", str(golden("lmq-5.3.3")), "--out", str(out), *how]) == code
+def test_used_places_and_places_without_rights_are_reported_in_a_line(golden, tmp_path, capsys, spark):
+    def error_line(out, code):
+        options = ("--master", "local[2]", "--log-file", str(tmp_path / "spark.log"))
+        assert main(["pipeline", "rebuild", str(golden("lmq-5.3.3")), "--out", str(out), *options]) == code
         err = capsys.readouterr().err
         assert err.count("\n") == 1
         return err
@@ -124,13 +124,13 @@ def test_used_places_and_places_without_rights_are_told_in_a_line(golden, tmp_pa
     used = tmp_path / "used"
     used.mkdir()
     (used / "mine").write_text("x")
-    assert "new or empty folder" in said(used, 2)
-    assert "new or empty folder" in said(used / "mine", 2)
+    assert "new or empty folder" in error_line(used, 2)
+    assert "new or empty folder" in error_line(used / "mine", 2)
     (tmp_path / "file").write_text("x")
-    assert f"{tmp_path / 'file'}: " in said(tmp_path / "file" / "new", 3)
+    assert f"{tmp_path / 'file'}: " in error_line(tmp_path / "file" / "new", 3)
     if os.geteuid():
         locked = tmp_path / "locked"
         locked.mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
-        assert "Permission denied" in said(locked / "new", 3)
+        assert "Permission denied" in error_line(locked / "new", 3)
         assert list(locked.iterdir()) == []
     assert [path.name for path in used.iterdir()] == ["mine"]

@@ -65,7 +65,7 @@ class CommandHang(BaseException):
 class Account:
     """Results of a campaign: cases by command, errors, the slowest answer (s), growth (KiB)."""
 
-    asked: dict[str, int] = field(default_factory=dict)
+    cases_by_command: dict[str, int] = field(default_factory=dict)
     exits: dict[int, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     slowest: tuple[float, str] = (0.0, "")
@@ -75,11 +75,11 @@ class Account:
 
     @property
     def cases(self) -> int:
-        return sum(self.asked.values())
+        return sum(self.cases_by_command.values())
 
     def lines(self) -> list[str]:
         """Return the results as text."""
-        kinds = ", ".join(f"{name} {count:,}" for name, count in sorted(self.asked.items()))
+        kinds = ", ".join(f"{name} {count:,}" for name, count in sorted(self.cases_by_command.items()))
         rate = self.cases / self.seconds if self.seconds else 0.0
         exits = ", ".join(f"{code}: {count:,}" for code, count in sorted(self.exits.items()))
         return [
@@ -144,7 +144,7 @@ class _Worker:
                 self._case = (output[0], output[1])
             case "answer":
                 name, status, elapsed, line = output
-                account.asked[name] = account.asked.get(name, 0) + 1
+                account.cases_by_command[name] = account.cases_by_command.get(name, 0) + 1
                 account.exits[status] = account.exits.get(status, 0) + 1
                 account.slowest = max(account.slowest, (elapsed, line))
             case "wrong":

@@ -30,7 +30,7 @@ Line = dict[str, Any]
 
 
 class OtherClient:
-    """A program around a client. ``lines`` are its output, in order; ``asked`` executes one more command."""
+    """A program around a client. ``lines`` are its output, in order; ``run`` executes one more command."""
 
     def __init__(self, language: str, namesrv: str, home: Path) -> None:
         home.mkdir(parents=True)
@@ -38,12 +38,12 @@ class OtherClient:
         self._home = home
         self._errors = (home / "errors.log").open("wb")
         self._process = subprocess.Popen(
-            ["bash", str(CLIENTS / language / "told"), namesrv, str(home / "client.log")],
+            ["bash", str(CLIENTS / language / "run_client"), namesrv, str(home / "client.log")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**real_cluster.environment(), "TOLD_HOME": str(home)},
+            env={**real_cluster.environment(), "CLIENT_HOME": str(home)},
             cwd=home,
         )
         self._changed = threading.Condition()
@@ -62,49 +62,51 @@ class OtherClient:
             self._changed.notify_all()
 
     def wait_until(self, condition: Callable[[list[Line]], object], words: str) -> None:
-        """Wait until ``what`` of the lines is true; fail with ``words`` if it never is."""
+        """Wait until ``condition`` is true of the lines; fail with ``words`` if it never is."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or condition(self.lines), TIMEOUT_S)
-            assert condition(self.lines), f"{words}: {self._told()}"
+            assert condition(self.lines), f"{words}: {self._last_output()}"
 
-    def _told(self) -> str:
+    def _last_output(self) -> str:
         errors = (self._home / "errors.log").read_text("utf-8", "replace")
         return "\n".join([json.dumps(line)[:300] for line in self.lines[-8:]] + [errors[-2000:]])
 
-    def tried(self, **command: object) -> tuple[list[Line], str | None]:
+    def try_command(self, **command: object) -> tuple[list[Line], str | None]:
         """Return the output of one command, and its error."""
         with self._changed:
             count_before = len(self.lines)
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        self.until(
-            lambda lines: any(record["told"] == "done" for record in lines[count_before:]), f"not done: {command}"
+        self.wait_until(
+            lambda lines: any(record["event"] == "done" for record in lines[count_before:]), f"not done: {command}"
         )
         with self._changed:
             new_lines = self.lines[count_before:]
-        return new_lines, next(row for row in new_lines if row["told"] == "done").get("error")
+        return new_lines, next(row for row in new_lines if row["event"] == "done").get("error")
 
-    def asked(self, **command: object) -> list[Line]:
-        """Run a command like :meth:`tried`; an error fails."""
-        output, error = self.tried(**command)
+    def run(self, **command: object) -> list[Line]:
+        """Run a command like :meth:`try_command`; an error fails."""
+        output, error = self.try_command(**command)
         assert error is None, f"{command}: {error}"
         return output
 
     def received(self, consumer: str) -> list[Line]:
         with self._changed:
-            return [record for record in self.lines if record["told"] == "received" and record["consumer"] == consumer]
+            return [record for record in self.lines if record["event"] == "received" and record["consumer"] == consumer]
 
     def until_received(self, consumer: str, *counts: tuple[str, int]) -> None:
         """Wait until a consumer was handed each key so often."""
 
         def lacking(lines: list[Line]) -> list[tuple[str, int]]:
             got = Counter(
-                record["keys"][0] for record in lines if record["told"] == "received" and record["consumer"] == consumer
+                record["keys"][0]
+                for record in lines
+                if record["event"] == "received" and record["consumer"] == consumer
             )
             return [(key, count) for key, count in counts if got[key] < count]
 
-        self.until(lambda lines: not lacking(lines), f"{consumer} did not get all, see {self._home}")
+        self.wait_until(lambda lines: not lacking(lines), f"{consumer} did not get all, see {self._home}")
 
     def end(self) -> None:
         """Close its input; kill the program if it does not end."""
@@ -242,7 +244,7 @@ def _ended_cleanly(words: list[str]) -> Iterator[Line]:
 
 
 def wait_until(condition: Callable[[], object], words: str) -> None:
-    """Wait until ``what()`` is true; a refused connection is not yet."""
+    """Wait until ``condition()`` is true; a refused connection is not yet."""
     end = time.monotonic() + TIMEOUT_S
     while True:
         with contextlib.suppress(OSError):

@@ -30,7 +30,7 @@ CONFIG = {
 }
 """Of both brokers: small files, one second for each delay level, checks that come soon, but not before a decision is
 written down: RocketMQ 5 gathers those. A real broker on a machine with other work would drop what waits for 200 ms
-(``BrokerFastFailure``), or comes while its log is locked for a second: who sends one-way is not told.
+(``BrokerFastFailure``), or comes while its log is locked for a second: a one-way sender gets no error.
 """
 LACKS: dict[str, frozenset[str]] = {
     "go": frozenset(),
@@ -50,8 +50,8 @@ LACKS: dict[str, frozenset[str]] = {
     ),
     "java": frozenset(),
 }
-"""What a client has not, and is not asked for; for C++ also what went wrong at a real 5.3.3 as it does at ours: what
-was seen of it stands at ``test_told_the_same`` (``tests/clients/test_other_languages.py``).
+"""Scenarios that a client does not support. For C++ also those that fail at a real 5.3.3 as they do at ours:
+``test_clients_get_the_same_results`` (``tests/clients/test_other_languages.py``) describes them.
 """
 SERVERS = {"go": "5.3.3", "node": "5.3.3", "python_cpp": "5.3.3", "java": "4.9.7"}
 """The release of the servers that each client meets. Java's is 4.9.8, whose broker nobody published."""
@@ -97,7 +97,7 @@ class ClientTraffic:
         """Send one message and wait until it is in the store, even without an acknowledgement."""
         self.note([message])
         offset_before = self.setting.max_offset(message["topic"], message["queue"]) if mode == "oneway" else 0
-        self.client.asked(do="send", id="p", mode=mode, message=message)
+        self.client.run(do="send", id="p", mode=mode, message=message)
         if mode == "oneway":
             wait_until(
                 lambda: self.setting.max_offset(message["topic"], message["queue"]) > offset_before,
@@ -131,7 +131,7 @@ def sends(t: ClientTraffic) -> None:
     many, few = t.named("Events"), t.named("Ledger")
     t.setting.topic(many, 4)
     t.setting.topic(few, 2)
-    t.client.asked(do="producer", id="p", group=t.named("senders"))
+    t.client.run(do="producer", id="p", group=t.named("senders"))
     modes = [mode for mode in ("sync", "async", "oneway") if mode not in t.lacks]
     for number in range(60):
         t.send(t.message(many, number % 4, f"m{number}", flag=number % 3 * 7), modes[number % 5 % len(modes)])
@@ -143,18 +143,18 @@ def sends(t: ClientTraffic) -> None:
             batch = [t.message(many, number, f"b{number}-{item}") for item in range(5)]
             if "unique ids of a batch" not in t.lacks:  # or it is one message, and handed out as none of them
                 t.note(batch)
-            t.client.asked(do="send", id="p", mode="sync", messages=batch)
+            t.client.run(do="send", id="p", mode="sync", messages=batch)
     for number in range(4):  # behind what nobody can wait for: a tag that not every client reckons as the broker does
         t.send(t.message(many, number, f"last{number}", tag="paid"))
     everything = {"type": "TAG", "expression": "*"}
-    t.client.asked(do="consumer", id="all", group=t.named("all"), topics={many: everything, few: everything})
+    t.client.run(do="consumer", id="all", group=t.named("all"), topics={many: everything, few: everything})
     paid = {many: {"type": "TAG", "expression": "paid || 标签"}}
-    t.client.asked(do="consumer", id="tags", group=t.named("tags"), topics=paid)
+    t.client.run(do="consumer", id="tags", group=t.named("tags"), topics=paid)
     if "sql" not in t.lacks:
         rich = {many: {"type": "SQL92", "expression": "amount BETWEEN 100 AND 400 AND region = 'n'"}}
-        t.client.asked(do="consumer", id="sql", group=t.named("sql"), topics=rich)
+        t.client.run(do="consumer", id="sql", group=t.named("sql"), topics=rich)
     if "orderly" not in t.lacks:
-        t.client.asked(
+        t.client.run(
             do="consumer",
             id="ordered",
             group=t.named("ordered"),
@@ -176,7 +176,7 @@ def sends(t: ClientTraffic) -> None:
         t.client.until_received(member, *t.wanted(wide))
     t.settled({t.named("all"): {many: 4, few: 2}})
     for record in ("all", "tags", *MEMBERS, *({"sql", "ordered"} - {"sql", "ordered"} & _absent(t)), "p"):
-        t.client.asked(do="stop", id=record)
+        t.client.run(do="stop", id=record)
     t.closing({t.named("all"): {many: 4, few: 2}})
 
 
@@ -191,7 +191,7 @@ def _broadcast(t: ClientTraffic, topic: str) -> None:
         t.setting.topic(topic, 1)
     for member in MEMBERS:
         everything = {topic: {"type": "TAG", "expression": "*"}}
-        t.client.asked(do="consumer", id=member, group=t.named("wide"), topics=everything, broadcast=True)
+        t.client.run(do="consumer", id=member, group=t.named("wide"), topics=everything, broadcast=True)
     if not has_own_topic:
         return
     wait_until(lambda: _all_received(t, topic), "a member of a broadcast does not begin")
@@ -204,7 +204,7 @@ def _all_received(t: ClientTraffic, topic: str) -> bool:
     if all(t.client.received(member) for member in MEMBERS):
         return True
     word = {"topic": topic, "broker": "broker-a", "queue": 0, "key": LOUD, "body": "do you hear?", "tag": ""}
-    t.client.asked(do="send", id="p", mode="sync", message=word)
+    t.client.run(do="send", id="p", mode="sync", message=word)
     return False
 
 
@@ -225,10 +225,10 @@ def retries(t: ClientTraffic) -> None:
     topic, group = t.named("Tries"), t.named("tries")
     t.setting.topic(topic, 2)
     t.setting.topic(f"%RETRY%{group}", 1)  # or a client that looked for it too early looks again after 20 seconds
-    t.client.asked(do="producer", id="p", group=t.named("senders"))
+    t.client.run(do="producer", id="p", group=t.named("senders"))
     fails = {"r1": 1, "r3": 2, "r5": 99}
     tries = 17 if "limit of tries" in t.lacks else 3
-    t.client.asked(
+    t.client.run(
         do="consumer",
         id="tries",
         group=group,
@@ -246,8 +246,8 @@ def retries(t: ClientTraffic) -> None:
     t.client.until_received("tries", *t.wanted(topic), ("r1", 2), ("r3", 3), ("r5", tries))
     wait_until(lambda: t.setting.max_offset(f"%DLQ%{group}", 0) == 1, "no dead letter")
     t.settled({group: {topic: 2, f"%RETRY%{group}": 1}})
-    t.client.asked(do="stop", id="tries")
-    t.client.asked(do="stop", id="p")
+    t.client.run(do="stop", id="tries")
+    t.client.run(do="stop", id="p")
     t.closing({group: {topic: 2, f"%RETRY%{group}": 1, f"%DLQ%{group}": 1}})
 
 
@@ -258,27 +258,27 @@ def transactions(t: ClientTraffic) -> None:
     """Half messages that are decided at once, at the first check or at the second."""
     topic, group = t.named("Deeds"), t.named("deeds")
     t.setting.topic(topic, 2)
-    t.client.asked(do="producer", id="t", group=t.named("deciders"), plan="transactions")
+    t.client.run(do="producer", id="t", group=t.named("deciders"), plan="transactions")
     if "early heartbeat" in t.lacks:
-        t.client.asked(do="half", id="t", message=t.message(topic, 0, "first"), plan="rollback")
+        t.client.run(do="half", id="t", message=t.message(topic, 0, "first"), plan="rollback")
         wait_until(
             lambda: t.setting.ask(204, producerGroup=t.named("deciders")).code == 0, "no heartbeat of the producer"
         )
-    t.client.asked(do="consumer", id="deeds", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
+    t.client.run(do="consumer", id="deeds", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
     for number in range(10):
         plan = PLANS[number % len(PLANS)]
         message = t.message(topic, number % 2, f"t{number}", plan=plan)
         t.note([message])
-        t.client.asked(do="half", id="t", message=message, plan=plan)
+        t.client.run(do="half", id="t", message=message, plan=plan)
     t.client.until_received("deeds", *t.wanted(topic, chosen=lambda record: record["plan"].startswith("commit")))
     for number in (3, 8):
         key = f"t{number}"
-        t.client.until(
-            lambda lines, key=key: any(row["told"] == "checked" and row["keys"] == [key] for row in lines), "no check"
+        t.client.wait_until(
+            lambda lines, key=key: any(row["event"] == "checked" and row["keys"] == [key] for row in lines), "no check"
         )
     t.settled({group: {topic: 2}})
-    t.client.asked(do="stop", id="deeds")
-    t.client.asked(do="stop", id="t")
+    t.client.run(do="stop", id="deeds")
+    t.client.run(do="stop", id="t")
     t.closing({group: {topic: 2}})
 
 
@@ -286,8 +286,8 @@ def restart(t: ClientTraffic) -> None:
     """The broker is restarted while a producer and a consumer run; both continue."""
     topic, group = t.named("Stays"), t.named("stays")
     t.setting.topic(topic, 2)
-    t.client.asked(do="producer", id="p", group=t.named("senders"))
-    t.client.asked(do="consumer", id="stays", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
+    t.client.run(do="producer", id="p", group=t.named("senders"))
+    t.client.run(do="consumer", id="stays", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
     for number in range(10):
         t.send(t.message(topic, number % 2, f"s{number}"))
     t.client.until_received("stays", *t.wanted(topic))
@@ -300,21 +300,21 @@ def restart(t: ClientTraffic) -> None:
     t.client.until_received("stays", *t.wanted(topic))
     t.settled({group: {topic: 2}})
     if "stop behind a restart" not in t.lacks:
-        t.client.asked(do="stop", id="stays")
-        t.client.asked(do="stop", id="p")
+        t.client.run(do="stop", id="stays")
+        t.client.run(do="stop", id="p")
     t.closing({group: {topic: 2}})
 
 
 def _stored(t: ClientTraffic, message: dict[str, Any]) -> bool:
     """Try once; the caller repeats a refused or unsent message."""
-    output, error = t.client.tried(do="send", id="p", mode="sync", message=message)
-    sent = [record for record in output if record["told"] == "sent" and record["keys"] == [message["key"]]]
+    output, error = t.client.try_command(do="send", id="p", mode="sync", message=message)
+    sent = [record for record in output if record["event"] == "sent" and record["keys"] == [message["key"]]]
     return error is None and bool(sent) and "error" not in sent[-1]
 
 
 def admin(t: ClientTraffic) -> None:
     """The client makes a topic, finds it in name server and list, and deletes it."""
-    t.client.asked(do="admin", topic=t.named("Made"), broker=t.setting.address, queues=3)
+    t.client.run(do="admin", topic=t.named("Made"), broker=t.setting.address, queues=3)
 
 
 def has_places(language: str, scenario: str) -> bool:
@@ -341,25 +341,25 @@ def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[
     """
     ids: dict[str, str] = {}
     out: dict[str, Any] = dict(facts)
-    loud = sum(row["told"] == "sent" for row in lines if row.get("keys") == [LOUD])
+    loud = sum(row["event"] == "sent" for row in lines if row.get("keys") == [LOUD])
     lines = [line for line in lines if line.get("keys") != [LOUD]]
     sent: defaultdict[str, list[Line]] = defaultdict(list)
     for record in lines:
-        if record["told"] in ("sent", "half") and "error" not in record:
+        if record["event"] in ("sent", "half") and "error" not in record:
             ids |= zip(record["keys"], record["msgId"].split(","), strict=False)
             if loud and record["keys"][0].startswith(WORD):
                 record = {**record, "queueOffset": record["queueOffset"] - loud}  # noqa: PLW2901  that of a topic without them
-            sent[f"{record['told']} {','.join(record['keys'])}"].append(_sent(record, places=places))
-        elif record["told"] in ("queues", "topics", "deleted"):
-            out[record["told"]] = record
+            sent[f"{record['event']} {','.join(record['keys'])}"].append(_sent(record, places=places))
+        elif record["event"] in ("queues", "topics", "deleted"):
+            out[record["event"]] = record
     out |= sent
     handed: defaultdict[str, list[Line]] = defaultdict(list)
     order: defaultdict[str, list[str]] = defaultdict(list)
     for record in lines:
-        if record["told"] in ("received", "checked", "executing"):
-            client = record.get("consumer", record["told"])
+        if record["event"] in ("received", "checked", "executing"):
+            client = record.get("consumer", record["event"])
             handed[f"{client} was handed {record['keys'][0]}"].append(_unit(record, ids, places=places))
-            if record["told"] == "received" and record["reconsumeTimes"] == 0:
+            if record["event"] == "received" and record["reconsumeTimes"] == 0:
                 order[f"{client} in the order of {record['topic']}-{record['queueId']}"].append(record["keys"][0])
     out |= {name: sorted(all_of_it, key=str) for name, all_of_it in handed.items()}
     out |= {name: keys for name, keys in order.items() if name.startswith("ordered ")}
@@ -369,7 +369,7 @@ def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[
 def _sent(line: Line, *, places: bool) -> Line:
     saved = {key: value for key, value in line.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
     ids = (line.get("offsetMsgId") or "").split(",")
-    if line["told"] == "half":
+    if line["event"] == "half":
         saved.pop("queueOffset", None)
     return saved | {
         "ids": [len(text) for text in line["msgId"].split(",")],
@@ -411,4 +411,4 @@ def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 def handed_out(lines: list[Line]) -> Counter[str]:
     """Return the number of deliveries of each consumer."""
-    return Counter(record["consumer"] for record in lines if record["told"] == "received" and record["keys"] != [LOUD])
+    return Counter(record["consumer"] for record in lines if record["event"] == "received" and record["keys"] != [LOUD])

@@ -84,7 +84,7 @@ class _Server:
             status = 0 if end_line == DONE else self._process.wait()
         finally:
             watch.cancel()
-        return UNANSWERED if end_line is None and status == 0 else status, self._said()
+        return UNANSWERED if end_line is None and status == 0 else status, self._last_output()
 
     def usable(self) -> bool:
         """Return True if it takes another command."""
@@ -103,7 +103,7 @@ class _Server:
         self._process.stdout.close()
         self._chatter.close()
 
-    def _said(self) -> str:
+    def _last_output(self) -> str:
         end = self._chatter.seek(0, os.SEEK_END)
         self._chatter.seek(max(0, end - 3000))
         return self._chatter.read()
@@ -130,7 +130,7 @@ class OpenOutcome(NamedTuple):
 
     status: int
     stack: str
-    said: str
+    output: str
 
 
 def main_thread(stack: str) -> str:

@@ -56,7 +56,7 @@ class JobCommands:
         if job == "import" and not (self._folder / "export").exists():
             driver.run(self.words("export"))
         code, output, _ = driver.run(self.words(job), middle)
-        driver.said = output
+        driver.records = output
         return code, plainly(output), self.written(job)
 
     def written(self, job):

@@ -144,16 +144,16 @@ class FakeReaderProcess:
     """A fake reader that hands over the test's values."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, tuple[object, ...]]] = []
+        self.requests: list[tuple[str, tuple[object, ...]]] = []
         self.cancelled: list[int] = []
         self.items: Callable[[Reading], None] = lambda _look: None
         self.finished: Callable[[object, Exception | None], None] = lambda _value, _error: None
 
     def request(self, target: str, args: tuple[object, ...], items, report, finished) -> int:  # type: ignore[no-untyped-def]
-        self.asked.append((target, args))
+        self.requests.append((target, args))
         self.items, self.finished = items, finished
         report(0.0, None, "")
-        return len(self.asked)
+        return len(self.requests)
 
     def cancel(self, number: int) -> None:
         self.cancelled.append(number)

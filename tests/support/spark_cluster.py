@@ -199,7 +199,7 @@ class Driver:
         folder.mkdir()
         self.folder = folder
         self._number = 0
-        self.said: list[dict[str, Any]] = []
+        self.records: list[dict[str, Any]] = []
         """Records of the last command."""
         words = [str(PROJECT), master, str(folder / "spark.log")]
         self._process = subprocess.Popen(

@@ -67,7 +67,7 @@ class Walker:
         """Wait for an event that happens by itself: the worker has low priority, so it is slow on a busy machine."""
         end = time.monotonic() + seconds
         while not true():
-            assert time.monotonic() < end, f"timed out waiting until {what}; said: {self.said!r}"
+            assert time.monotonic() < end, f"timed out waiting until {what}; status bar: {self.status_text!r}"
             await asyncio.sleep(0.01)
 
     async def act(self, name: str) -> None:
@@ -147,7 +147,7 @@ class Walker:
         return self.find(HexView, "unit.hex")
 
     @property
-    def said(self) -> str:
+    def status_text(self) -> str:
         """The sentence in the status bar."""
         return self.find(QLabel, "status.message").text()
 

@@ -18,30 +18,30 @@ var (
 	transactions = map[string]rocketmq.TransactionProducer{}
 )
 
-func startProducer(one asked) error {
+func startProducer(command Command) error {
 	options := []producer.Option{
 		producer.WithNsResolver(namesrv),
-		producer.WithGroupName(one.Group),
-		producer.WithInstanceName(one.ID),
+		producer.WithGroupName(command.Group),
+		producer.WithInstanceName(command.ID),
 		producer.WithQueueSelector(producer.NewManualQueueSelector()),
 		producer.WithRetry(2),
 		producer.WithSendMsgTimeout(10 * time.Second),
 	}
-	if one.Plan != "" {
+	if command.Plan != "" {
 		made, err := rocketmq.NewTransactionProducer(&decider{}, options...)
 		if err != nil {
 			return err
 		}
-		transactions[one.ID] = made
-		closing[one.ID] = made.Shutdown
+		transactions[command.ID] = made
+		closing[command.ID] = made.Shutdown
 		return made.Start()
 	}
 	made, err := rocketmq.NewProducer(options...)
 	if err != nil {
 		return err
 	}
-	producers[one.ID] = made
-	closing[one.ID] = made.Shutdown
+	producers[command.ID] = made
+	closing[command.ID] = made.Shutdown
 	return made.Start()
 }
 
@@ -52,24 +52,24 @@ var statuses = map[primitive.SendStatus]string{
 
 func sent(kind string, keys []string, result *primitive.SendResult, err error) {
 	if err != nil {
-		say(line{"told": kind, "keys": keys, "error": err.Error()})
+		printLine(line{"event": kind, "keys": keys, "error": err.Error()})
 		return
 	}
-	say(line{
-		"told": kind, "keys": keys, "status": statuses[result.Status], "msgId": result.MsgID, "offsetMsgId": result.OffsetMsgID,
+	printLine(line{
+		"event": kind, "keys": keys, "status": statuses[result.Status], "msgId": result.MsgID, "offsetMsgId": result.OffsetMsgID,
 		"topic": result.MessageQueue.Topic, "queueId": result.MessageQueue.QueueId, "broker": result.MessageQueue.BrokerName,
 		"queueOffset": result.QueueOffset, "transactionId": result.TransactionID, "regionId": result.RegionID, "traceOn": result.TraceOn,
 	})
 }
 
-func send(one asked) error {
-	from, found := producers[one.ID]
+func send(command Command) error {
+	from, found := producers[command.ID]
 	if !found {
-		return fmt.Errorf("there is no producer %q", one.ID)
+		return fmt.Errorf("there is no producer %q", command.ID)
 	}
-	all := one.Messages
+	all := command.Messages
 	if all == nil {
-		all = []message{one.Message}
+		all = []message{command.Message}
 	}
 	var made []*primitive.Message
 	var keys []string
@@ -78,7 +78,7 @@ func send(one asked) error {
 		keys = append(keys, m.Key)
 	}
 	ctx := context.Background()
-	switch one.Mode {
+	switch command.Mode {
 	case "sync":
 		result, err := from.SendSync(ctx, made...)
 		sent("sent", keys, result, err)
@@ -96,7 +96,7 @@ func send(one asked) error {
 	case "oneway":
 		return from.SendOneWay(ctx, made...)
 	default:
-		return fmt.Errorf("unknown mode %q", one.Mode)
+		return fmt.Errorf("unknown mode %q", command.Mode)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ var states = map[string]primitive.LocalTransactionState{
 }
 
 func (d *decider) ExecuteLocalTransaction(m *primitive.Message) primitive.LocalTransactionState {
-	say(line{"told": "executing", "keys": []string{m.GetKeys()}, "transactionId": m.TransactionId, "properties": m.GetProperties()})
+	printLine(line{"event": "executing", "keys": []string{m.GetKeys()}, "transactionId": m.TransactionId, "properties": m.GetProperties()})
 	if state, found := states[m.GetProperty("plan")]; found {
 		return state
 	}
@@ -122,9 +122,9 @@ func (d *decider) CheckLocalTransaction(m *primitive.MessageExt) primitive.Local
 	before, _ := d.checks.LoadOrStore(m.GetKeys(), new(int))
 	times := before.(*int)
 	*times++
-	what := told("checked", m)
-	what["check"] = *times
-	say(what)
+	fields := messageLine("checked", m)
+	fields["check"] = *times
+	printLine(fields)
 	switch m.GetProperty("plan") {
 	case "commit-at-first":
 		return primitive.CommitMessageState
@@ -138,48 +138,48 @@ func (d *decider) CheckLocalTransaction(m *primitive.MessageExt) primitive.Local
 	return primitive.UnknowState
 }
 
-func half(one asked) error {
-	from, found := transactions[one.ID]
+func half(command Command) error {
+	from, found := transactions[command.ID]
 	if !found {
-		return fmt.Errorf("there is no producer of transactions %q", one.ID)
+		return fmt.Errorf("there is no producer of transactions %q", command.ID)
 	}
-	made := one.Message.made()
-	made.WithProperty("plan", one.Plan)
+	made := command.Message.made()
+	made.WithProperty("plan", command.Plan)
 	result, err := from.SendMessageInTransaction(context.Background(), made)
 	if err != nil {
-		sent("half", []string{one.Message.Key}, nil, err)
+		sent("half", []string{command.Message.Key}, nil, err)
 		return nil
 	}
-	sent("half", []string{one.Message.Key}, result.SendResult, nil)
+	sent("half", []string{command.Message.Key}, result.SendResult, nil)
 	return nil
 }
 
-func told(kind string, m *primitive.MessageExt) line {
+func messageLine(kind string, m *primitive.MessageExt) line {
 	return line{
-		"told": kind, "topic": m.Topic, "keys": []string{m.GetKeys()}, "tags": m.GetTags(), "body": string(m.Body), "msgId": m.MsgId,
+		"event": kind, "topic": m.Topic, "keys": []string{m.GetKeys()}, "tags": m.GetTags(), "body": string(m.Body), "msgId": m.MsgId,
 		"offsetMsgId": m.OffsetMsgId, "queueId": m.Queue.QueueId, "queueOffset": m.QueueOffset, "reconsumeTimes": m.ReconsumeTimes,
 		"storeSize": m.StoreSize, "sysFlag": m.SysFlag, "flag": m.Flag, "bodyCRC": m.BodyCRC, "properties": m.GetProperties(),
 		"commitLogOffset": m.CommitLogOffset, "prepared": m.PreparedTransactionOffset,
 	}
 }
 
-func startConsumer(one asked) error {
+func startConsumer(command Command) error {
 	model := consumer.Clustering
-	if one.Broadcast {
+	if command.Broadcast {
 		model = consumer.BroadCasting
 	}
 	options := []consumer.Option{
 		consumer.WithNsResolver(namesrv),
-		consumer.WithGroupName(one.Group),
-		consumer.WithInstance(one.ID),
+		consumer.WithGroupName(command.Group),
+		consumer.WithInstance(command.ID),
 		consumer.WithConsumerModel(model),
-		consumer.WithConsumerOrder(one.Orderly),
+		consumer.WithConsumerOrder(command.Orderly),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
 		consumer.WithConsumeMessageBatchMaxSize(1),
 		consumer.WithSuspendCurrentQueueTimeMillis(200 * time.Millisecond),
 	}
-	if one.MaxReconsume > 0 {
-		options = append(options, consumer.WithMaxReconsumeTimes(one.MaxReconsume))
+	if command.MaxReconsume > 0 {
+		options = append(options, consumer.WithMaxReconsumeTimes(command.MaxReconsume))
 	}
 	made, err := rocketmq.NewPushConsumer(options...)
 	if err != nil {
@@ -187,11 +187,11 @@ func startConsumer(one asked) error {
 	}
 	listen := func(_ context.Context, all ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		for _, m := range all {
-			what := told("received", m)
-			what["consumer"] = one.ID
-			say(what)
-			if m.ReconsumeTimes < one.Fails[m.GetKeys()] {
-				if one.Orderly {
+			fields := messageLine("received", m)
+			fields["consumer"] = command.ID
+			printLine(fields)
+			if m.ReconsumeTimes < command.Fails[m.GetKeys()] {
+				if command.Orderly {
 					return consumer.SuspendCurrentQueueAMoment, nil
 				}
 				return consumer.ConsumeRetryLater, nil
@@ -199,7 +199,7 @@ func startConsumer(one asked) error {
 		}
 		return consumer.ConsumeSuccess, nil
 	}
-	for topic, chosen := range one.Topics {
+	for topic, chosen := range command.Topics {
 		kind := consumer.TAG
 		if chosen.Type == "SQL92" {
 			kind = consumer.SQL92
@@ -209,35 +209,35 @@ func startConsumer(one asked) error {
 			return err
 		}
 	}
-	closing[one.ID] = made.Shutdown
+	closing[command.ID] = made.Shutdown
 	return made.Start()
 }
 
 // administer makes a topic, lists it and deletes it again.
-func administer(one asked) error {
+func administer(command Command) error {
 	made, err := admin.NewAdmin(admin.WithResolver(namesrv))
 	if err != nil {
 		return err
 	}
 	defer made.Close()
 	ctx := context.Background()
-	err = made.CreateTopic(ctx, admin.WithTopicCreate(one.Topic), admin.WithBrokerAddrCreate(one.Broker),
-		admin.WithReadQueueNums(one.Queues), admin.WithWriteQueueNums(one.Queues))
+	err = made.CreateTopic(ctx, admin.WithTopicCreate(command.Topic), admin.WithBrokerAddrCreate(command.Broker),
+		admin.WithReadQueueNums(command.Queues), admin.WithWriteQueueNums(command.Queues))
 	if err != nil {
 		return err
 	}
-	queues, err := made.FetchPublishMessageQueues(ctx, one.Topic)
-	say(line{"told": "queues", "count": len(queues), "error": words(err)})
+	queues, err := made.FetchPublishMessageQueues(ctx, command.Topic)
+	printLine(line{"event": "queues", "count": len(queues), "error": words(err)})
 	all, err := made.FetchAllTopicList(ctx)
 	listed := false
 	if err == nil {
 		for _, topic := range all.TopicList {
-			listed = listed || topic == one.Topic
+			listed = listed || topic == command.Topic
 		}
 	}
-	say(line{"told": "topics", "listed": listed, "error": words(err)})
-	err = made.DeleteTopic(ctx, admin.WithTopicDelete(one.Topic), admin.WithBrokerAddrDelete(one.Broker))
-	say(line{"told": "deleted", "error": words(err)})
+	printLine(line{"event": "topics", "listed": listed, "error": words(err)})
+	err = made.DeleteTopic(ctx, admin.WithTopicDelete(command.Topic), admin.WithBrokerAddrDelete(command.Broker))
+	printLine(line{"event": "deleted", "error": words(err)})
 	return nil
 }
 

@@ -1,4 +1,4 @@
-module told
+module commandclient
 
 go 1.21
 

@@ -1,5 +1,5 @@
-// Told carries out what stands on its standard input with RocketMQ's Go client, one JSON object a line, and says on
-// its standard output what the client was told. See ../README.md.
+// Executes commands from standard input with RocketMQ's Go client, one JSON object a line, and prints to
+// standard output what happened. See ../README.md.
 package main
 
 import (
@@ -15,28 +15,28 @@ import (
 
 type line map[string]any
 
-var saying sync.Mutex
+var printing sync.Mutex
 
-// say writes one line at once; listeners of several threads do so.
-func say(what line) {
-	text, err := json.Marshal(what)
+// printLine writes one line at once; listeners of several threads do so.
+func printLine(fields line) {
+	text, err := json.Marshal(fields)
 	if err != nil {
 		panic(err)
 	}
-	saying.Lock()
-	defer saying.Unlock()
+	printing.Lock()
+	defer printing.Unlock()
 	os.Stdout.Write(append(text, '\n'))
 }
 
-// asked is one line of the input; each command takes its own fields.
-type asked struct {
-	Do       string   `json:"do"`
-	ID       string   `json:"id"`
-	Group    string   `json:"group"`
-	Mode     string   `json:"mode"`
-	Message  message  `json:"message"`
+// Command is one line of the input; each command takes its own fields.
+type Command struct {
+	Do       string    `json:"do"`
+	ID       string    `json:"id"`
+	Group    string    `json:"group"`
+	Mode     string    `json:"mode"`
+	Message  message   `json:"message"`
 	Messages []message `json:"messages"`
-	Plan     string   `json:"plan"`
+	Plan     string    `json:"plan"`
 
 	Topics       map[string]selector `json:"topics"`
 	Broadcast    bool                `json:"broadcast"`
@@ -84,30 +84,30 @@ func (m message) made() *primitive.Message {
 	return out
 }
 
-// closing are what was begun under an id, ended by `stop`.
+// closing has the shutdown function of each client by id; called by `stop`.
 var closing = map[string]func() error{}
 
-func do(one asked) error {
-	switch one.Do {
+func execute(command Command) error {
+	switch command.Do {
 	case "producer":
-		return startProducer(one)
+		return startProducer(command)
 	case "send":
-		return send(one)
+		return send(command)
 	case "half":
-		return half(one)
+		return half(command)
 	case "consumer":
-		return startConsumer(one)
+		return startConsumer(command)
 	case "admin":
-		return administer(one)
+		return administer(command)
 	case "stop":
-		end, found := closing[one.ID]
+		end, found := closing[command.ID]
 		if !found {
-			return fmt.Errorf("nothing was begun as %q", one.ID)
+			return fmt.Errorf("nothing was begun as %q", command.ID)
 		}
-		delete(closing, one.ID)
+		delete(closing, command.ID)
 		return end()
 	}
-	return fmt.Errorf("unknown command %q", one.Do)
+	return fmt.Errorf("unknown command %q", command.Do)
 }
 
 var namesrv primitive.NsResolver
@@ -119,16 +119,16 @@ func main() {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		var one asked
-		err := json.Unmarshal(lines.Bytes(), &one)
+		var command Command
+		err := json.Unmarshal(lines.Bytes(), &command)
 		if err == nil {
-			err = do(one)
+			err = execute(command)
 		}
-		answer := line{"told": "done", "do": one.Do}
+		answer := line{"event": "done", "do": command.Do}
 		if err != nil {
 			answer["error"] = err.Error()
 		}
-		say(answer)
+		printLine(answer)
 	}
 	for _, end := range closing {
 		end()

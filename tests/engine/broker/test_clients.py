@@ -121,14 +121,14 @@ def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
 
 
 def test_subscriptions_by_sql_are_checked_before_they_apply(tmp_path: Path) -> None:
-    def asked(kind: str, text: str) -> bytes:
+    def subscription_body(kind: str, text: str) -> bytes:
         reported = {"topic": "Orders", "subString": text, "expressionType": kind, "subVersion": 1}
         return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": reported}).encode()
 
     async def off() -> None:
         async with asking_broker(tmp_path / "off") as client:
-            assert (await client.ask(46, asked("TAG", "a"))).code == 0
-            answer = await client.ask(46, asked("SQL92", "a > 1"))
+            assert (await client.ask(46, subscription_body("TAG", "a"))).code == 0
+            answer = await client.ask(46, subscription_body("SQL92", "a > 1"))
             assert (answer.code, answer.remark) == (
                 1,
                 "The broker does not support consumer to filter message by SQL92",
@@ -136,8 +136,8 @@ def test_subscriptions_by_sql_are_checked_before_they_apply(tmp_path: Path) -> N
 
     async def on() -> None:
         async with asking_broker(tmp_path / "on", BrokerConfig(property_filter=True)) as client:
-            assert (await client.ask(46, asked("SQL92", "a > 1"))).code == 0
-            assert (await client.ask(46, asked("SQL92", "a >"))).code == 23
+            assert (await client.ask(46, subscription_body("SQL92", "a > 1"))).code == 0
+            assert (await client.ask(46, subscription_body("SQL92", "a >"))).code == 23
 
     run_scenario(off)
     run_scenario(on)

@@ -40,7 +40,7 @@ class Names:
         self.mute = False
         self.brokers: dict[str, dict[str, dict[int, str]]] = {}
         """What it says of its brokers (106)."""
-        self.asked, self.info_code = 0, 0
+        self.request_count, self.info_code = 0, 0
         self._bound = bind("127.0.0.1", 0)
         self._server = Server(self._answer)
         self.address = f"127.0.0.1:{port_of(self._bound)}"
@@ -68,7 +68,7 @@ class Names:
         if self.mute:
             return None
         if request.code == RequestCode.GET_BROKER_CLUSTER_INFO:
-            self.asked += 1
+            self.request_count += 1
             return answer_to(request, self.info_code, body=write({"brokerAddrTable": self.brokers}))
         self.requests.append(Command(request.code, dict(request.fields), bytes(request.body)))
         return answer_to(request, self.code, fields=dict(self.fields), body=self.body, remark=self.remark)
@@ -149,7 +149,7 @@ def test_changed_topics_are_pending_until_they_are_registered(broker: Broker) ->
     async def scenario() -> None:
         alone = Registration(broker, [])
         alone.ask([topic])
-        assert (alone.names_servers, alone.is_due) == (False, False), "nobody is to be told"
+        assert (alone.names_servers, alone.is_due) == (False, False), "there is no name server to register with"
         async with Names() as names, registering(broker, names) as sample:
             assert not sample.is_due
             sample.ask([topic])

@@ -46,14 +46,14 @@ class ScriptedSlaves:
 
 
 def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> None:
-    def asked(release: str, **fields: object) -> bool:
+    def waits_for_slaves(release: str, **fields: object) -> bool:
         return SlaveWaits(replace(CONFIG, **fields), release, lambda: 0).are_asked_for  # type: ignore[arg-type]
 
-    assert asked("5.3")
-    assert not asked("5.3", in_sync_replicas=1)
-    assert asked("4.9", in_sync_replicas=1)
-    assert not asked("5.3", broker_role="ASYNC_MASTER")
-    assert not asked("4.9", broker_role="SLAVE")
+    assert waits_for_slaves("5.3")
+    assert not waits_for_slaves("5.3", in_sync_replicas=1)
+    assert waits_for_slaves("4.9", in_sync_replicas=1)
+    assert not waits_for_slaves("5.3", broker_role="ASYNC_MASTER")
+    assert not waits_for_slaves("4.9", broker_role="SLAVE")
 
 
 def test_each_send_is_answered_as_soon_as_enough_slaves_have_it() -> None:

@@ -22,10 +22,10 @@ from engine.client.events import (
     OffsetReset,
     Paced,
     PullAnswered,
-    PullPutOff,
+    PullDelayed,
     PullSent,
-    QueueGivenUp,
-    QueueTaken,
+    QueueAcquired,
+    QueueReleased,
     Rebalanced,
     Started,
     Stopped,
@@ -98,7 +98,7 @@ def test_members_always_share_queues_without_gap_or_overlap(tmp_path: Path) -> N
             assert len(rebalance.queues) == 4
             assert first_consumer.client_id in rebalance.client_ids
         kinds = Counter(type(entry) for entry in rings[1].take())
-        for kind in (Started, Stopped, Rebalanced, QueueTaken, QueueGivenUp, PullSent, PullAnswered, Committed):
+        for kind in (Started, Stopped, Rebalanced, QueueAcquired, QueueReleased, PullSent, PullAnswered, Committed):
             assert kinds[kind] > 0, kind
 
     consuming(tmp_path, scenario)
@@ -154,7 +154,7 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
         ring = item.events.ring()
         async with item:
             await wait_until(lambda: owned(item) == [0, 1, 2, 3])
-            received = {event.queue: event.offset for event in ring.take() if isinstance(event, QueueTaken)}
+            received = {event.queue: event.offset for event in ring.take() if isinstance(event, QueueAcquired)}
             assert received[orders(0)] == offset
             await wait_until(lambda: len(item.owned) == 5)
 
@@ -229,13 +229,15 @@ def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
             await producer.send(Message("Orders", b"x"))
             await wait_until(lambda: len(owned(off)) == 4)
             events = ring.take()
-            await wait_until(lambda: events.extend(ring.take()) or any(isinstance(item, PullPutOff) for item in events))
+            await wait_until(
+                lambda: events.extend(ring.take()) or any(isinstance(item, PullDelayed) for item in events)
+            )
             await asyncio.sleep(0.1)
             assert observed == []
             off.resume()
             await wait_until(lambda: observed)
         events += ring.take()
-        assert {event.reason for event in events if isinstance(event, PullPutOff)} == {"paused"}
+        assert {event.reason for event in events if isinstance(event, PullDelayed)} == {"paused"}
         assert [event.paused for event in events if isinstance(event, Paced)] == [False]
 
     consuming(tmp_path, scenario)
@@ -255,7 +257,7 @@ def test_the_number_of_held_messages_is_bounded(tmp_path: Path) -> None:
         consumer.subscribe("Orders")
         ring = consumer.events.ring()
         async with consumer:
-            await wait_until(lambda: any(isinstance(event, PullPutOff) for event in ring.take()))
+            await wait_until(lambda: any(isinstance(event, PullDelayed) for event in ring.take()))
             (filled,) = [queue for queue in consumer.process_queues if queue.count]
             assert 50 < filled.count <= 50 + 32
             assert filled.size == filled.count * 100

@@ -167,7 +167,7 @@ def test_the_brokers_request_mode_decides_who_pops(tmp_path: Path) -> None:
             await member.stop()
         assert set(counts.values()) == {1}
         events = [event for event in ring.take() if isinstance(event, Rebalanced)]
-        assert [len(event.given_up) for event in events][:2] == [0, 1]
+        assert [len(event.released) for event in events][:2] == [0, 1]
 
     popping(tmp_path, scenario)
 

@@ -10,7 +10,7 @@ from served_broker import ServedBroker, served, wait_until
 
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import NoRoute, NotRunning, WrongMessage
-from engine.client.events import Delivered, QueueTaken
+from engine.client.events import Delivered, QueueAcquired
 from engine.client.messages import Message
 from engine.client.producer import Producer
 from engine.client.pulling import LitePullConsumer, PullConsumer
@@ -63,7 +63,7 @@ def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
             assert await first_member.committed(queue) == first_member.position(queue) == 10
         events = ring.take()
         assert sum(isinstance(event, Delivered) for event in events) == 20
-        assert any(isinstance(event, QueueTaken) for event in events)
+        assert any(isinstance(event, QueueAcquired) for event in events)
 
     pulling(tmp_path, scenario)
 

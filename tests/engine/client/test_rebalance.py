@@ -97,7 +97,7 @@ def test_lists_are_sorted_before_they_are_shared_out() -> None:
     assert plan.queues == tuple(SORTED)
     assert plan.client_ids == ("c1", "c2")
     assert plan.owned == tuple(SORTED[2:])
-    assert plan.given_up == (SORTED[0],)
+    assert plan.released == (SORTED[0],)
     assert plan.added == (SORTED[3],)
 
 

@@ -31,7 +31,7 @@ class JavaLock:
         self.process = subprocess.Popen(
             [sys.executable, "-c", LIKE_JAVA, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.said = self.process.stdout.readline().strip()
+        self.first_line = self.process.stdout.readline().strip()
 
     def __enter__(self):
         return self
@@ -53,9 +53,9 @@ def test_the_text_is_written_and_stays(path):
 
 def test_a_broker_is_kept_out(path):
     with StoreLock(path), JavaLock(path) as broker:
-        assert broker.said == "refused"
+        assert broker.first_line == "refused"
     with JavaLock(path) as broker:
-        assert broker.said == "got it"
+        assert broker.first_line == "got it"
 
 
 def test_a_broker_keeps_us_out_and_is_named(path):
@@ -74,7 +74,7 @@ def test_a_second_engine_in_this_process_is_kept_out(path):
             with pytest.raises(StoreLocked, match="this process"):
                 StoreLock(path)
         with JavaLock(path) as broker:
-            assert broker.said == "refused"
+            assert broker.first_line == "refused"
     StoreLock(path).release()
 
 
@@ -83,7 +83,7 @@ def test_a_copy_in_this_process_does_not_release_the_lock(path):
     with StoreLock(path):
         path.read_bytes()
         with JavaLock(path) as broker:
-            assert broker.said == "refused"
+            assert broker.first_line == "refused"
 
 
 def test_another_engine_is_named_by_its_abort_file(path):
@@ -109,13 +109,13 @@ def test_a_plain_record_lock_is_used_without_open_file_locks(path, monkeypatch):
     monkeypatch.delattr(fcntl, "F_OFD_SETLK")
     with StoreLock(path):
         with JavaLock(path) as broker:
-            assert broker.said == "refused"
+            assert broker.first_line == "refused"
         with pytest.raises(StoreLocked, match="this process"):
             StoreLock(path)
         with JavaLock(path) as broker:
-            assert broker.said == "refused"
+            assert broker.first_line == "refused"
     with JavaLock(path) as broker:
-        assert broker.said == "got it"
+        assert broker.first_line == "got it"
 
 
 def test_an_unwritable_lock_file_raises_the_original_error(path, monkeypatch):

@@ -145,7 +145,7 @@ def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
         extra.write(f"tls.server.need.client.auth=require\ntls.server.trustCertPath={certificate}\n")
     tls, _ = read_tls(file)
 
-    async def asked(port: int, _: Server) -> None:
+    async def check(port: int, _: Server) -> None:
         assert await answer_or_none(port, SECRET) is None
         context = trusting()
         context.load_cert_chain(certificate, secret)
@@ -153,7 +153,7 @@ def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
         assert bytes((await connection.ask(Command(105, body=b"known"))).body) == b"known"
         connection.close()
 
-    run(tls, asked)
+    run(tls, check)
 
 
 @pytest.mark.parametrize(

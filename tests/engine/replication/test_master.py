@@ -54,10 +54,10 @@ def test_a_master_that_cannot_be_followed_says_why(monkeypatch: pytest.MonkeyPat
         return [json.dumps({"table": figures}).encode(), f"mappedFileSizeCommitLog=4096\n{line}".encode()]
 
     monkeypatch.setattr(master, "_ask", answers)
-    asked = asyncio.run(ask_master("127.0.0.1", 1))
-    assert asked is not None
-    assert words in asked.refusal
-    assert bool(asked.refusal) == bool(words)
+    asked_master = asyncio.run(ask_master("127.0.0.1", 1))
+    assert asked_master is not None
+    assert words in asked_master.refusal
+    assert bool(asked_master.refusal) == bool(words)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ class Queues:
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self.asked: list[int] = []
+        self.flush_requests: list[int] = []
         self.fails = False
 
     def settle(self):
@@ -148,7 +148,7 @@ class Queues:
         del queue
         if self.fails:
             raise OSError(errno.EIO, "no")
-        self.asked.append(least_pages)
+        self.flush_requests.append(least_pages)
         return True
 
 
@@ -157,9 +157,9 @@ def test_a_round_over_many_queues_is_cut_into_steps() -> None:
     service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
     small.checkpoint.logics = 5
     assert [service.step() for _ in range(2)] == [0, 0]
-    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (QUEUES_PER_STEP * 2, 0)
+    assert (len(queues.flush_requests), small.checkpoint.value.logics_msg_timestamp) == (QUEUES_PER_STEP * 2, 0)
     assert service.step() == 1000
-    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (QUEUES_PER_STEP * 2 + 5, 5)
+    assert (len(queues.flush_requests), small.checkpoint.value.logics_msg_timestamp) == (QUEUES_PER_STEP * 2 + 5, 5)
 
 
 def test_queues_are_flushed_thoroughly_once_a_minute_and_the_checkpoint_learns_it() -> None:
@@ -170,10 +170,10 @@ def test_queues_are_flushed_thoroughly_once_a_minute_and_the_checkpoint_learns_i
     small.checkpoint.logics = 9
     clock.now += 59_999
     service.step()
-    assert (queues.asked, small.checkpoint.value.logics_msg_timestamp) == ([0, 2], 5)
+    assert (queues.flush_requests, small.checkpoint.value.logics_msg_timestamp) == ([0, 2], 5)
     clock.now += 1
     service.step()
-    assert (queues.asked, small.checkpoint.value.logics_msg_timestamp) == ([0, 2, 0], 9)
+    assert (queues.flush_requests, small.checkpoint.value.logics_msg_timestamp) == ([0, 2, 0], 9)
 
 
 def test_queues_that_cannot_be_flushed_stop_the_store() -> None:
@@ -184,7 +184,7 @@ def test_queues_that_cannot_be_flushed_stop_the_store() -> None:
     assert not small.flags.writeable
     queues.fails = False
     service.step()
-    assert queues.asked == []
+    assert queues.flush_requests == []
     with pytest.raises(OSError, match="flush of the consume queues failed"):
         service.flush()
 

@@ -110,7 +110,7 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
 def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
     """The small picture had marks for held pulls, the large one had none."""
 
-    def told(second: int):
+    def with_held_pulls(second: int):
         state = made.large(second)
         return replace(
             state,
@@ -127,7 +127,7 @@ def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
         return canvas, canvas.grab().toImage()
 
     without, plain = picture(made.large(0), made.large(5))
-    canvas, marked = picture(told(0), told(5))
+    canvas, marked = picture(with_held_pulls(0), with_held_pulls(5))
     assert plain != marked
     assert sum(map(len, canvas.columns())) == sum(map(len, without.columns())), "there is room for them"
     assert all(row.held_pulls == 2 for row in canvas._rows)

@@ -23,7 +23,7 @@ def bar(shown, monkeypatch) -> ClientsBar:
     commands: list[tuple[object, ...]] = []
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
     made_bar.model, made_bar.own = made.looked_at(made.small()), OwnClients(made_bar)
-    made_bar.asked = commands  # type: ignore[attr-defined]
+    made_bar.commands = commands  # type: ignore[attr-defined]
     shown(made_bar, width=1200)
     made_bar.refresh()
     return made_bar
@@ -118,11 +118,11 @@ def test_the_chosen_client_is_slowed_paused_stopped_and_killed(bar):
     assert bar.own.rows[1].paused
     bar.stop.click()
     bar.kill.click()
-    assert [command[0] for command in bar.asked] == ["add", "slow", "slow", "pause", "stop", "kill"]
+    assert [command[0] for command in bar.commands] == ["add", "slow", "slow", "pause", "stop", "kill"]
     bar.own.rows[1] = replace(bar.own.rows[1], words="no answer")
     bar.refresh()
     assert bar.words.text() == "consumer billing: no answer"
     bar.model.choose(Selection())
     for deed in (bar.slow_now, bar.pause_now, lambda: bar.end(kill=True)):
         deed()
-    assert len(bar.asked) == 6
+    assert len(bar.commands) == 6

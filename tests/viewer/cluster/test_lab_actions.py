@@ -79,10 +79,10 @@ def bar(shown, monkeypatch) -> ClientsBar:
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
     clients_bar.model, clients_bar.own = made.looked_at(made.small()), OwnClients(clients_bar)
     clients_bar.lab.session = FakeLabDesk()  # type: ignore[assignment]
-    clients_bar.notes, clients_bar.edits, clients_bar.words_said = [], [], []  # type: ignore[attr-defined]
+    clients_bar.notes, clients_bar.edits, clients_bar.status_texts = [], [], []  # type: ignore[attr-defined]
     clients_bar.operationDone.connect(lambda name, _words, reported: clients_bar.notes.append((name, reported)))  # type: ignore[attr-defined]
     clients_bar.lab.edited.connect(clients_bar.edits.append)  # type: ignore[attr-defined]
-    clients_bar.lab.statusText.connect(clients_bar.words_said.append)  # type: ignore[attr-defined]
+    clients_bar.lab.statusText.connect(clients_bar.status_texts.append)  # type: ignore[attr-defined]
     shown(clients_bar, width=1200)
     clients_bar.refresh()
     return clients_bar
@@ -134,7 +134,7 @@ def test_a_broker_is_added_beside_the_lab_ended_and_restarted(bar):
     acts.name.setText("broker-c")
     desk.refuses = "there is a broker broker-c already"
     acts.do()
-    assert acts.fault.text() == bar.words_said[-1] == "there is a broker broker-c already"
+    assert acts.fault.text() == bar.status_texts[-1] == "there is a broker broker-c already"
     desk.refuses = ""
     acts.do()
     folder = Path("/labs/orders-7-broker-c")
@@ -162,7 +162,7 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     assert not acts.cut.isEnabled()
     assert acts.cut.toolTip() == "This client has no connection to a broker of the lab."
     acts.cut_now()
-    assert bar.words_said == [acts.cut.toolTip()]
+    assert bar.status_texts == [acts.cut.toolTip()]
     bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
     assert acts.cut.isEnabled()
@@ -173,7 +173,7 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     menu.actions()[2].trigger()
     menu.close()
     assert desk.done == [("cut", made.C1.client_id, "broker-b"), ("cut", made.C1.client_id, "")]
-    assert bar.words_said[-1] == "Cut 2 connections of C2: it reconnects by itself."
+    assert bar.status_texts[-1] == "Cut 2 connections of C2: it reconnects by itself."
     desk.serving = replace(SERVING, clients=SERVING.clients[:1])
     acts.cut_now()
     assert desk.done[-1] == ("cut", made.C1.client_id, "broker-a")
@@ -198,7 +198,7 @@ def test_actions_are_disabled_with_a_reason_elsewhere(bar):
         assert bar.press(key(Qt.Key.Key_Plus))
         assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ControlModifier))
         acts.cut_client("")
-        assert bar.words_said[-3:] == [output] * 3
+        assert bar.status_texts[-3:] == [output] * 3
     assert not {"cluster.add.queues", "cluster.cut"} & bar.possible_commands().keys()
     assert desk.done == []
 

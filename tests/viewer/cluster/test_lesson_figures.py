@@ -7,7 +7,7 @@ import pytest
 from engine.client.events import (
     Committed,
     Delivered,
-    QueueTaken,
+    QueueAcquired,
     Rebalanced,
     Sent,
     SentBack,
@@ -65,8 +65,8 @@ def test_uncommitted_messages_are_redelivered_after_a_kill(record):
     record.take(
         [
             Stopped(20, "c1", G, unregistered=False),
-            QueueTaken(30, "c2", G, Q[0], 7),
-            QueueTaken(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
+            QueueAcquired(30, "c2", G, Q[0], 7),
+            QueueAcquired(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
             *(delivered(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
         ]
     )

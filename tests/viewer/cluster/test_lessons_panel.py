@@ -21,7 +21,7 @@ def panel(shown, monkeypatch) -> LessonsPanel:
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
     made_panel = LessonsPanel()
     made_panel.model, made_panel.own = made.looked_at(made.small()), OwnClients(made_panel)
-    made_panel.asked = commands  # type: ignore[attr-defined]
+    made_panel.commands = commands  # type: ignore[attr-defined]
     shown(made_panel, width=290)
     made_panel.refresh()
     return made_panel
@@ -34,7 +34,7 @@ def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
     button = entry.button
     button.click()
     assert emitted == ["One more consumer"]
-    assert [command[0] for command in panel.asked] == ["add"] * 3
+    assert [command[0] for command in panel.commands] == ["add"] * 3
     assert button.text() == "Stop"
     assert entry.line.text() == "running, 3 of 9"
     panel.model.take(Reading(made.small(1)))
@@ -42,7 +42,7 @@ def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
     button.click()
     assert entry.line.text() == "stopped"
     assert button.text() == "Run again"
-    assert [command[0] for command in panel.asked[3:]] == ["stop"] * 3 + ["forget"]
+    assert [command[0] for command in panel.commands[3:]] == ["stop"] * 3 + ["forget"]
     button.click()
     assert panel.runs["more"].status == "running"
 

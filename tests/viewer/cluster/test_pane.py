@@ -53,7 +53,7 @@ def test_without_a_cluster_it_offers_the_previous_addresses(pane, works, setting
     assert pane.pages.currentIndex() == 0
     assert pane.empty_title.text() == "No cluster is connected"
     pane.show_place(Place("cluster", name=made.NAMES))
-    assert works.asked[0][1][0] == (made.NAMES,)
+    assert works.requests[0][1][0] == (made.NAMES,)
     assert pane.empty_title.text() == "Asking 127.0.0.1:9876 …"
     assert pane.go.text() == "Disconnect"
     assert settings.clusters == [made.NAMES]
@@ -109,7 +109,7 @@ def test_a_cluster_that_stops_answering_stays_with_a_message(pane, works):
     works.finished(None, RuntimeError("The worker process ended"))
     assert "The worker process ended" in pane.fault.state.text
     pane.fault.step()
-    assert len(works.asked) == 2
+    assert len(works.requests) == 2
     deliver_reading(works, Reading(ClusterState(9, {made.NAMES: "no answer"}, ())))
     assert pane.status().startswith("No name server answers")
 
@@ -174,4 +174,4 @@ def test_an_earlier_time_is_shown_and_left_again(pane, works, tmp_path: Path):
     pane.watch.load(tmp_path / "r.jsonl")
     assert bar.note.text() == "recording r.jsonl"
     pane.go_live()
-    assert works.asked[-1][1][0] == (made.NAMES,)
+    assert works.requests[-1][1][0] == (made.NAMES,)

@@ -31,7 +31,7 @@ def test_a_watch_reads_the_given_addresses_and_keeps_the_readings(watch, works):
     watch.changed.connect(lambda: received.append("changed"))
     watch.requestKindAdded.connect(lambda question: received.append(question.name))
     watch.begin("127.0.0.1")
-    assert works.asked == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0))]
+    assert works.requests == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0))]
     assert watch.runs
     works.items(Reading(made.small(), made.ASKED))
     works.items(Reading(made.small(5), made.ASKED))
@@ -53,7 +53,7 @@ def test_readings_after_a_stop_are_ignored(watch, works):
 
 def test_a_paused_watch_continues_with_the_same_picture(watch, works):
     watch.pause()
-    assert works.asked == []
+    assert works.requests == []
     watch.begin("a:1")
     works.items(Reading(made.small()))
     watch.pause()
@@ -63,9 +63,9 @@ def test_a_paused_watch_continues_with_the_same_picture(watch, works):
     assert watch.runs
     assert watch.model.state is not None
     watch.set_every(5.0)
-    assert works.asked[-1][1] == (("a:1",), 5.0)
+    assert works.requests[-1][1] == (("a:1",), 5.0)
     watch.set_every(5.0)
-    assert len(works.asked) == 3
+    assert len(works.requests) == 3
 
 
 def test_an_ended_worker_is_a_failure_that_can_be_retried(watch, works):

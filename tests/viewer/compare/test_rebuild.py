@@ -62,10 +62,10 @@ class Window(QWidget):
         self.session: Any = SimpleNamespace(
             jobs=Jobs(), path=STORE, config=None, snapshot=None, command_line=line, closed=False
         )
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.noted: list[tuple[Any, ...]] = []
         self.went: list[Place] = []
-        self.say, self.go = self.said.append, self.went.append
+        self.say, self.go = self.messages.append, self.went.append
 
     def note(self, *arguments: Any) -> None:
         self.noted.append(arguments)
@@ -179,8 +179,8 @@ def test_differences_come_first_and_are_noted_with_their_command(
     built(box, window)
     assert box.comparison is ANSWER
     assert box.table.source.rows == [DIFFERS, EQUAL]
-    assert window.said == ["1 of 2 queues and index files differ."]
-    assert box.note.text().startswith(f"{window.said[0]} Built in /data/built in ")
+    assert window.messages == ["1 of 2 queues and index files differ."]
+    assert box.note.text().startswith(f"{window.messages[0]} Built in /data/built in ")
     ((name, _words, parameters, line),) = window.noted
     assert (name, parameters) == ("dispatch.rebuild", {"to": "/data/built", "differ": 1})
     assert line == "storescope dispatch /data/store --to /data/built"
@@ -193,7 +193,7 @@ def test_differences_come_first_and_are_noted_with_their_command(
 def test_equality_of_all_parts_is_reported(box: RebuildBox, window: Window, answers: list[Any]) -> None:
     answers += [RebuildComparison(Rebuilt(), (EQUAL,)), RebuildComparison(Rebuilt(), ())]
     built(box, window)
-    assert window.said == ["The 1 queue or index file is equal."]
+    assert window.messages == ["The 1 queue or index file is equal."]
     built(box, window)
     assert box.table.note.state is not None
     assert box.table.note.state.text == "There are no queues and no index files."
@@ -250,7 +250,7 @@ def test_a_closed_dialog_stops_its_run_and_ignores_the_result(
     box._on_finished()
     box.show_amounts(Amounts(refusal="too late"))
     window.session.jobs.finish()
-    assert (box.comparison, window.said, window.noted) == (None, [], [])
+    assert (box.comparison, window.messages, window.noted) == (None, [], [])
     assert box.amounts_label.text() != "too late"
 
 

@@ -68,7 +68,7 @@ class FakeLabDesk(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[tuple[Any, ...]] = []
+        self.requests: list[tuple[Any, ...]] = []
         self.begun: list[Any] = []
         self.alive = False
         self.load: LoadSettings | None = None
@@ -84,14 +84,14 @@ class FakeLabDesk(QObject):
         self.begun.append(work)
 
     async def open(self, folder: Path, config: MessageStoreConfig, release: str) -> None:
-        self.asked.append(("open", folder, config, release))
+        self.requests.append(("open", folder, config, release))
         if self.error is not None:
             raise self.error
         self.alive, self.report = True, None
         self.changed.emit()
 
     async def close(self) -> None:
-        self.asked.append(("close",))
+        self.requests.append(("close",))
         self.alive, self.load = False, None
 
     async def set_load(self, settings: LoadSettings | None) -> None:
@@ -101,7 +101,7 @@ class FakeLabDesk(QObject):
         self.load_paused = on
 
     async def cut_power(self, seed: int) -> None:
-        self.asked.append(("plug", seed))
+        self.requests.append(("plug", seed))
         self.load = None
 
     async def recover(self) -> None:
@@ -206,7 +206,7 @@ def test_both_stores_are_made_as_chosen_and_get_the_same_load(
     folder = tmp_path / "two-ways-2"
     assert page.folder_made == folder, "what is there already is left alone"
     for desk, panel, name in zip(desks, page.panels, ("a", "b"), strict=True):
-        assert desk.asked == [("close",), ("open", folder / name, panel.config, NEWEST)]
+        assert desk.requests == [("close",), ("open", folder / name, panel.config, NEWEST)]
         assert desk.load is LOAD
     assert messages == ["Making both stores", "Both stores get the same load"]
     assert not page.panels[0].preset.isEnabled(), "values stand while the load runs"
@@ -242,7 +242,7 @@ def test_both_stores_lose_power_alike_and_losses_are_in_the_table(page: TwoWaysP
     for desk in desks:
         put_counts(desk, 0, 1000)
     asyncio.run(page.pull_both())
-    assert [desk.asked[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
+    assert [desk.requests[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
     assert [(side.lost, side.lost_bytes, side.recovered_units) for side in page.sides] == [(3, 260, 5)] * 2
     assert not page.cut.isEnabled(), "it is pulled once"
     assert "lost at the power cut" in page.markdown()
@@ -312,7 +312,7 @@ def test_leaving_closes_both_stores_and_deletes_only_their_files(
     ending = page.end()
     assert page.folder_made is None, "whatever becomes of the page, it is deleted once"
     asyncio.run(ending)
-    assert [desk.asked[-1] for desk in desks] == [("close",)] * 2
+    assert [desk.requests[-1] for desk in desks] == [("close",)] * 2
     assert not (folder / "a").exists()
     assert (folder / "b" / "mine.txt").read_text() == "mine", "what the lab did not make is not the lab's to delete"
     asyncio.run(page.end())

@@ -30,8 +30,8 @@ def marks(qtbot: Any, themed_app: object) -> LogMarks:
     table.set_rows([row(100), row(200), row(300)])
     table.go_to(1)
     log_marks = LogMarks(LogModel(), table, table)
-    reported: dict[str, list[Any]] = {"said": [], "edits": [], "offsets": [], "filters": []}
-    log_marks.statusText.connect(reported["said"].append)
+    reported: dict[str, list[Any]] = {"status": [], "edits": [], "offsets": [], "filters": []}
+    log_marks.statusText.connect(reported["status"].append)
     log_marks.edited.connect(reported["edits"].append)
     log_marks.offsetRequested.connect(reported["offsets"].append)
     log_marks.filterRequested.connect(reported["filters"].append)
@@ -46,7 +46,7 @@ def saved_marks(marks: LogMarks, kind: str) -> list[Any]:
 def test_a_mark_is_put_reported_and_undone(marks: LogMarks) -> None:
     marks.toggle_mark()
     assert marks._model.markings.marked == {200}
-    assert saved_marks(marks, "said") == ["Marked rows: 1"]
+    assert saved_marks(marks, "status") == ["Marked rows: 1"]
     (edit,) = saved_marks(marks, "edits")
     assert isinstance(edit, Edit)
     edit.put(edit.old_value)
@@ -58,7 +58,7 @@ def test_a_mark_is_put_reported_and_undone(marks: LogMarks) -> None:
 def test_without_marks_there_is_a_message_and_no_request(marks: LogMarks) -> None:
     marks.next_mark(1)
     marks.only_marked()
-    assert saved_marks(marks, "said") == ["No row is marked."] * 2
+    assert saved_marks(marks, "status") == ["No row is marked."] * 2
     assert (saved_marks(marks, "offsets"), saved_marks(marks, "filters")) == ([], [])
 
 
@@ -76,7 +76,7 @@ def test_times_count_from_a_row_and_back_to_clock_times(marks: LogMarks) -> None
     assert marks._model.markings.reference == (200, 1_700_000_000_000)
     marks.toggle_reference()
     assert marks._model.markings.reference is None
-    assert saved_marks(marks, "said") == ["Times count from 200 on", "Times are times of day again"]
+    assert saved_marks(marks, "status") == ["Times count from 200 on", "Times are times of day again"]
 
 
 def test_rules_are_saved_in_the_settings_and_undone(marks: LogMarks) -> None:

@@ -70,8 +70,8 @@ def test_the_legend_names_the_rest(themed_app, shown):
 @pytest.fixture
 def plot(themed_app, qtbot, monkeypatch):
     rates_plot = RatesPlot()
-    rates_plot.asked = []
-    monkeypatch.setattr(plot_library, "load", lambda _plot, done, failed: rates_plot.asked.append((done, failed)))
+    rates_plot.load_calls = []
+    monkeypatch.setattr(plot_library, "load", lambda _plot, done, failed: rates_plot.load_calls.append((done, failed)))
     qtbot.addWidget(rates_plot)
     return rates_plot
 
@@ -94,15 +94,15 @@ def test_without_rates_there_is_a_reason(plot):
 
 def test_the_library_is_loaded_once_when_the_plot_is_shown(plot):
     plot.show_rates(RATES)
-    assert plot.asked == []
+    assert plot.load_calls == []
     plot.show()
     plot.show_rates(RATES)
-    assert len(plot.asked) == 1
+    assert len(plot.load_calls) == 1
 
 
 def test_a_failed_library_is_loaded_again(plot):
     plot.show()
     plot.show_rates(RATES)
-    plot.asked[0][1](ImportError("no"))
+    plot.load_calls[0][1](ImportError("no"))
     plot.show_rates(RATES)
-    assert len(plot.asked) == 2
+    assert len(plot.load_calls) == 2

@@ -26,8 +26,8 @@ class Window(QWidget):
 
     def __init__(self, store: Path) -> None:
         super().__init__()
-        self.said: list[str] = []
-        self.say = self.said.append
+        self.messages: list[str] = []
+        self.say = self.messages.append
         self.begun: list[Any] = []
         self.error: Exception | None = None
         self.session: Any = SimpleNamespace(
@@ -102,7 +102,7 @@ def test_the_file_has_the_requested_parts_and_is_reported(
     target = tmp_path / "report.html"
     assert saved(window, target)
     assert target.read_text() == "the report"
-    assert window.said == [f"Report saved: {target}"]
+    assert window.messages == [f"Report saved: {target}"]
     (report_input,) = report_inputs
     (picture,) = report_input.pictures
     assert picture.png.startswith(b"\x89PNG")
@@ -124,7 +124,7 @@ def test_nothing_is_written_into_the_store_under_any_name(
     for target in (store / "report.html", tmp_path / "way" / "report.html"):
         assert not saved(window, target)
         assert not target.exists()
-    assert window.said == ["Nothing is written into the store: choose another folder."] * 2
+    assert window.messages == ["Nothing is written into the store: choose another folder."] * 2
     assert report_inputs == []
 
 
@@ -143,14 +143,14 @@ def test_a_failed_report_keeps_the_existing_file(
     window.error = error
     assert not saved(window, target)
     assert target.read_text() == "last week's"
-    assert window.said == [words.format(target=target)]
+    assert window.messages == [words.format(target=target)]
 
 
 def test_an_unwritable_target_is_reported(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
     target = tmp_path / "a file" / "report.html"
     assert not saved(window, target)
-    assert window.said[0].startswith(f"{target}: ")
+    assert window.messages[0].startswith(f"{target}: ")
 
 
 def test_no_report_is_written_after_the_store_is_closed(

@@ -27,17 +27,17 @@ class FakeEngine:
     """A fake engine that answers at once and records its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.stopped = ""
 
     async def start(self, folder: Path, *_arguments: object) -> SimpleNamespace:
-        self.asked.append(("start", *_arguments))
+        self.calls.append(("start", *_arguments))
         return SimpleNamespace(
             root=folder / "store", folder=folder, is_lab=True, config=PRESETS[0].config, release="5.3"
         )
 
     async def sample(self) -> PositionSample:
-        return PositionSample(len(self.asked), POSITIONS)
+        return PositionSample(len(self.calls), POSITIONS)
 
     async def counts(self) -> LoadCounts:
         return LoadCounts(not self.stopped, 1, 1, {"PUT_OK": 1}, stopped=self.stopped)
@@ -47,7 +47,7 @@ class FakeEngine:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         async def answer(*args: object) -> LoadCounts:
-            self.asked.append((name, *args))
+            self.calls.append((name, *args))
             return LoadCounts()
 
         return answer
@@ -90,7 +90,7 @@ def test_the_desk_polls_and_is_found_by_its_directory(qapp: object, client: Fake
         assert lab_of(session.path) is lab
         await lab.close()
         assert lab_of(session.path) is None
-        assert ("close",) in client.asked
+        assert ("close",) in client.calls
 
     _in_lab(tmp_path, walk)
 
@@ -115,7 +115,7 @@ def test_a_load_pauses_continues_and_reports_why_it_stopped(qapp: object, client
         await lab.pause_load(True)
         assert (lab.load, lab.load_paused) == (settings, True)
         await lab.pause_load(False)
-        assert [item for item in client.asked if item[0] == "load"] == [
+        assert [item for item in client.calls if item[0] == "load"] == [
             ("load", settings),
             ("load", None),
             ("load", settings),

@@ -55,10 +55,10 @@ def test_rates_and_read_back_samples() -> None:
 
 
 def test_puts_of_a_lab_are_those_answered_as_stored() -> None:
-    def told(number: int) -> PositionReading:
+    def reading(number: int) -> PositionReading:
         return look(number, statuses={"PUT_OK": 20 * number, "FLUSH_DISK_TIMEOUT": number, "OS_PAGE_CACHE_BUSY": 7})
 
-    history = fill(LiveHistory(), [told(n) for n in range(1, 30)])
+    history = fill(LiveHistory(), [reading(n) for n in range(1, 30)])
     assert history.puts.values[-1] == pytest.approx(210)
     assert look(3, lab=False, statuses={"PUT_OK": 5}).puts == 30
 

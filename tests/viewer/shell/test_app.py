@@ -56,14 +56,14 @@ class Window(QWidget):
         self.jobs = Jobs()
         self.session: Any = None
         self.error_words = "expected a store, found nothing"
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.waited: list[bool] = []
         self.stages = self
-        self.say = self.said.append
+        self.say = self.messages.append
         self.resize(60, 40)
 
     async def ready(self) -> None:
-        self.said.append("ready")
+        self.messages.append("ready")
 
     async def settled(self, _seconds: float = 0.0, *, quiet: bool = False) -> bool:
         self.waited.append(quiet)
@@ -188,7 +188,7 @@ def exit_code_of_drive(window: Window, tmp_path: Path, text: str | None) -> int:
 
 def test_a_file_drives_the_window_once_it_is_ready(fake_window: Window, tmp_path: Path) -> None:
     assert exit_code_of_drive(fake_window, tmp_path, "async def drive(window):\n    window.say(__name__)\n") == 0
-    assert fake_window.said == ["ready", "drive"]
+    assert fake_window.messages == ["ready", "drive"]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_an_uncaught_error_is_logged_and_shown_and_the_window_stays(
     assert "ValueError: the third row" in text
     assert "Input/output error" in text
     assert "behind the end" not in text
-    assert fake_window.said == ["ValueError: the third row", "ValueError: behind the end"]
+    assert fake_window.messages == ["ValueError: the third row", "ValueError: behind the end"]
     assert "ValueError: the third row" in capsys.readouterr().err
     assert fake_window.isVisible()
 
@@ -315,4 +315,4 @@ def test_an_interrupt_closes_the_window_and_is_no_error(
     watch_errors(fake_window, None)  # type: ignore[arg-type]
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert not fake_window.isVisible()
-    assert (fake_window.said, capsys.readouterr().err) == ([], "")
+    assert (fake_window.messages, capsys.readouterr().err) == ([], "")

@@ -41,7 +41,7 @@ class Window(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[Any] = []
+        self.calls: list[Any] = []
         self.begun: list[Any] = []
         self.answers: dict[str, Callable[[], object]] = {}
         self.session: Any = None
@@ -61,19 +61,19 @@ class Window(QWidget):
         self.history = SimpleNamespace(current=None)
         self.jobs = SimpleNamespace(start=self.begun.append)
         self.actions_by_id: dict[str, Any] = {}
-        self.show_view, self.go, self.say = self.asked.append, self.asked.append, self.asked.append
+        self.show_view, self.go, self.say = self.calls.append, self.calls.append, self.calls.append
 
     def pane_commands(self) -> dict[str, Callable[[], object]]:
         return self.answers
 
     def close_store(self) -> None:
-        self.asked.append("closed")
+        self.calls.append("closed")
 
     def show_welcome(self) -> None:
-        self.asked.append("welcome")
+        self.calls.append("welcome")
 
     def ask_open(self, path: Path) -> None:
-        self.asked.append(path)
+        self.calls.append(path)
 
 
 @pytest.fixture
@@ -101,45 +101,45 @@ class Action:
 
 def test_a_findings_command_works_from_any_view(fake_window: Any) -> None:
     in_findings(fake_window, "check.run")
-    assert fake_window.asked == ["findings"], "it comes to the front, though it has no answer"
-    fake_window.answers["check.run"] = lambda: fake_window.asked.append("checked")
+    assert fake_window.calls == ["findings"], "it comes to the front, though it has no answer"
+    fake_window.answers["check.run"] = lambda: fake_window.calls.append("checked")
     in_findings(fake_window, "check.run")
-    assert fake_window.asked[1:] == ["findings", "checked"]
+    assert fake_window.calls[1:] == ["findings", "checked"]
 
 
 def test_refresh_reaches_the_store_and_the_front_view(fake_window: Any) -> None:
     refresh_view(fake_window)
-    assert fake_window.asked == []
-    fake_window.session = SimpleNamespace(look=lambda *, anyway: fake_window.asked.append(anyway))
-    fake_window.answers["view.refresh"] = lambda: fake_window.asked.append("refreshed")
+    assert fake_window.calls == []
+    fake_window.session = SimpleNamespace(look=lambda *, anyway: fake_window.calls.append(anyway))
+    fake_window.answers["view.refresh"] = lambda: fake_window.calls.append("refreshed")
     refresh_view(fake_window)
-    assert fake_window.asked == [True, "refreshed"], "also where nothing seems to have changed"
+    assert fake_window.calls == [True, "refreshed"], "also where nothing seems to have changed"
 
 
 def test_the_front_views_filter_comes_before_the_logs(fake_window: Any) -> None:
     def show_log(view: str) -> None:
-        fake_window.asked.append(view)
-        fake_window.answers["filter.focus"] = lambda: fake_window.asked.append("the log's")
+        fake_window.calls.append(view)
+        fake_window.answers["filter.focus"] = lambda: fake_window.calls.append("the log's")
 
     fake_window.show_view = show_log
     focus_filter(fake_window)
-    assert fake_window.asked == ["log", "the log's"]
-    fake_window.answers["filter.focus"] = lambda: fake_window.asked.append("its own")
+    assert fake_window.calls == ["log", "the log's"]
+    fake_window.answers["filter.focus"] = lambda: fake_window.calls.append("its own")
     focus_filter(fake_window)
-    assert fake_window.asked == ["log", "the log's", "its own"]
+    assert fake_window.calls == ["log", "the log's", "its own"]
 
 
 def test_the_key_to_trace_is_entered_in_the_index(fake_window: Any) -> None:
     trace_key(fake_window)
-    assert fake_window.asked == ["index"], "without the field nothing breaks"
-    fake_window.answers["trace.open"] = lambda: fake_window.asked.append("focused")
+    assert fake_window.calls == ["index"], "without the field nothing breaks"
+    fake_window.answers["trace.open"] = lambda: fake_window.calls.append("focused")
     trace_key(fake_window)
-    assert fake_window.asked == ["index", "index", "focused"]
+    assert fake_window.calls == ["index", "index", "focused"]
 
 
 def test_a_store_is_closed_before_the_welcome_page_is_shown(fake_window: Any) -> None:
     close_store(SimpleNamespace(window=fake_window, lab=SimpleNamespace(ask_leave=lambda agreed: agreed())))
-    assert fake_window.asked == ["closed", "welcome"]
+    assert fake_window.calls == ["closed", "welcome"]
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
@@ -148,11 +148,11 @@ def test_a_store_is_closed_before_the_welcome_page_is_shown(fake_window: Any) ->
 def test_a_place_is_copied_as_the_command_line_writes_it(fake_window: Any) -> None:
     QGuiApplication.clipboard().setText("before")
     copy_place(fake_window)
-    assert (QGuiApplication.clipboard().text(), fake_window.asked) == ("before", [])
+    assert (QGuiApplication.clipboard().text(), fake_window.calls) == ("before", [])
     fake_window.history.current = places.queue("Orders", 0, 42)
     copy_place(fake_window)
     assert QGuiApplication.clipboard().text() == "queue:Orders/0/42"
-    assert fake_window.asked == ["Copied queue:Orders/0/42"]
+    assert fake_window.calls == ["Copied queue:Orders/0/42"]
 
 
 def follow_answers(window: Any, *, on: bool) -> list[bool]:
@@ -161,7 +161,7 @@ def follow_answers(window: Any, *, on: bool) -> list[bool]:
 
     def follow(expected: bool) -> None:
         answers.append(expected)
-        window.asked.append(f"follow {expected}")
+        window.calls.append(f"follow {expected}")
 
     window.session = SimpleNamespace(follow=follow)
     window.actions_by_id["view.follow"] = Action(on)
@@ -174,13 +174,13 @@ def test_following_brings_the_log_to_the_front_first(fake_window: Any) -> None:
     its newest unit itself.
     """
     assert follow_answers(fake_window, on=True) == [True]
-    assert fake_window.asked == [Place("log"), "follow True"]
-    assert not fake_window.asked[0].names_row
+    assert fake_window.calls == [Place("log"), "follow True"]
+    assert not fake_window.calls[0].names_row
 
 
 def test_following_ends_at_the_current_place(fake_window: Any) -> None:
     assert follow_answers(fake_window, on=False) == [False]
-    assert fake_window.asked == ["follow False"]
+    assert fake_window.calls == ["follow False"]
     fake_window.session = None
     follow_end(fake_window)
 
@@ -243,7 +243,7 @@ def test_another_store_is_chosen_beside_the_last_one_and_opened(
     assert dialog.fileMode() == mode
     assert Path(dialog.directory().absolutePath()) == tmp_path / "stores"
     dialog.fileSelected.emit(str(tmp_path))
-    assert fake_window.asked == [tmp_path]
+    assert fake_window.calls == [tmp_path]
     dialog.reject()
 
 

@@ -35,7 +35,7 @@ class Window(QObject):
         self.history = History(self.lead)
         self.session = session or SimpleNamespace(shown_path="/some/store", path=Path("/some/store"), snapshot=None)
         self.closed = False
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.over: State | None = None
         """What stands over the views."""
         self.shares = False
@@ -56,7 +56,7 @@ class Window(QObject):
         self.shares = on
 
     def say(self, words: str) -> None:
-        self.said.append(words)
+        self.messages.append(words)
 
     def go(self, place: Place) -> None:
         self.history.visit(place)
@@ -193,13 +193,13 @@ def test_both_windows_go_to_the_difference_and_show_it(tmp_path: Path, windows: 
         differences = [asyncio.run(window.workspace.comparison.find(start)) for start in (0, None, None)]
     assert [window and window.unit for window in differences] == [first_unit.offset, second_unit.offset, None]
     assert window.history.current == other_window.history.current == places.log(second_unit.offset, "queueId")
-    assert window.said == other_window.said == [sentence(window) for window in differences]
+    assert window.messages == other_window.messages == [sentence(window) for window in differences]
 
 
 def test_alone_there_is_nothing_to_compare_with(windows: list[Window]) -> None:
     window = windows[0]
     assert asyncio.run(window.workspace.comparison.find()) is None
-    assert window.said == ["Nothing to compare with: open another store beside this one."]
+    assert window.messages == ["Nothing to compare with: open another store beside this one."]
 
 
 def test_a_failed_comparison_shows_a_reason_and_moves_nothing(windows: list[Window]) -> None:
@@ -214,5 +214,5 @@ def test_a_failed_comparison_shows_a_reason_and_moves_nothing(windows: list[Wind
     window.run = fails  # type: ignore[method-assign, assignment]
     while errors:
         assert asyncio.run(window.workspace.comparison.find(0)) is None
-    assert window.said[0] == "[Errno 5] Input/output error"
+    assert window.messages[0] == "[Errno 5] Input/output error"
     assert window.history.current is None

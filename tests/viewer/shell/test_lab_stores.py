@@ -42,7 +42,7 @@ class FakeLabDesk(QObject):
         self.busy = ""
         self.without_power = self.again_possible = False
         self.done: list[object] = []
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
         self.begun: list[Any] = []
         self.error: Exception | None = None
 
@@ -66,20 +66,20 @@ class FakeLabDesk(QObject):
         self.begun.append(work)
 
     async def open(self, folder: Path, config: Any, release: str) -> None:
-        self.asked.append(("open", folder, config, release))
+        self.requests.append(("open", folder, config, release))
         if self.error is not None:
             raise self.error
         self.folder, self.store = folder, folder / "store"
 
     async def open_store(self, path: Path, config: Any) -> None:
-        self.asked.append(("open_store", path, config))
+        self.requests.append(("open_store", path, config))
         if self.error is not None:
             raise self.error
         self.store = path
         self.client = SimpleNamespace(opened=SimpleNamespace(kept=path.with_name("store.kept-1")))
 
     async def close(self) -> None:
-        self.asked.append("close")
+        self.requests.append("close")
         self.store = self.folder = None
 
     async def set_load(self, settings: LoadSettings | None) -> None:
@@ -89,10 +89,10 @@ class FakeLabDesk(QObject):
         self.load_paused = on
 
     async def cut_power(self, seed: int) -> None:
-        self.asked.append(("plug", seed))
+        self.requests.append(("plug", seed))
 
     async def recover(self) -> None:
-        self.asked.append("recover")
+        self.requests.append("recover")
 
 
 class Window(QMainWindow):
@@ -105,7 +105,7 @@ class Window(QMainWindow):
         self.session: Any = None
         self.closed = False
         self.view = "lab"
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.errors: list[tuple[Path, str]] = []
         self.opened: list[tuple[Path, str]] = []
         self.opens = True
@@ -114,7 +114,7 @@ class Window(QMainWindow):
         self.room: WindowLab | None = None
         self.strip = SimpleNamespace(set_writing=lambda on, users_store: self.written.append((on, users_store)))
         self.top = SimpleNamespace(show_writing=self.promised.append)
-        self.say = self.said.append
+        self.say = self.messages.append
 
     def enable(self) -> None:
         """Record that the enabled commands changed."""
@@ -214,7 +214,7 @@ def test_a_users_own_store_never_loses_power(room: WindowLab, desk: FakeLabDesk)
     desk.store = Path("/data/store")
     assert "lab.plug" not in possible(room)
     room.ask_to_cut_power()
-    assert desk.asked == []
+    assert desk.requests == []
 
 
 def test_the_message_at_the_top_is_about_the_shown_store(
@@ -253,7 +253,7 @@ def test_a_load_and_a_recovery_are_listed_as_running_work(
     desk.changed.emit()
     (shown,) = fake_window.jobs.list
     shown.cancel()
-    assert fake_window.said == ["A recovery cannot be stopped halfway."]
+    assert fake_window.messages == ["A recovery cannot be stopped halfway."]
     desk.busy = ""
     desk.changed.emit()
     assert fake_window.jobs.list == []
@@ -267,7 +267,7 @@ def test_a_closed_window_gets_no_messages(room: WindowLab, desk: FakeLabDesk, fa
 
 def test_the_end_of_an_engine_is_reported(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
     desk.died.emit("killed by signal 9")
-    assert fake_window.said == ["The lab's engine has ended: killed by signal 9"]
+    assert fake_window.messages == ["The lab's engine has ended: killed by signal 9"]
 
 
 # ---- opening and leaving ---------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def test_a_new_store_is_shown_and_followed_and_its_folder_remembered(
     assert fake_window.opened == [(folder / "store", "lab")]
     assert fake_window.session.followed == [True]
     assert fake_window.settings.lab_folder == folder.parent
-    assert desk.asked == [("open", folder, SMALL, "5.3")], "showing it does not close it again"
+    assert desk.requests == [("open", folder, SMALL, "5.3")], "showing it does not close it again"
 
 
 def test_a_store_that_cannot_be_made_is_an_error_page(
@@ -306,7 +306,7 @@ def test_a_lab_store_is_reopened_by_its_inner_store_too(
     LabStore.create(folder, SMALL).close()
     for path in (folder / "store", folder, tmp_path):
         run(room.start_again(path))
-    assert [request[1] for request in desk.asked if request != "close"] == [folder, folder, tmp_path]
+    assert [request[1] for request in desk.requests if request != "close"] == [folder, folder, tmp_path]
 
 
 def test_opening_for_writing_names_the_backup_or_the_refusal(
@@ -315,12 +315,12 @@ def test_opening_for_writing_names_the_backup_or_the_refusal(
     store = tmp_path / "store"
     desk.error = StoreError("another process has it open")
     run(room._write(store))
-    assert fake_window.said == ["another process has it open"]
+    assert fake_window.messages == ["another process has it open"]
     assert fake_window.opened == []
     desk.error = None
     run(room._write(store))
     assert fake_window.opened == [(store, "lab")]
-    assert fake_window.said[-1] == (
+    assert fake_window.messages[-1] == (
         f"Opening saved what it changed in {tmp_path / 'store.kept-1'}; recover --undo restores it."
     )
 
@@ -332,7 +332,7 @@ def test_a_lab_store_is_opened_without_a_question(
     LabStore.create(folder, SMALL).close()
     fake_window.session = SimpleNamespace(path=folder / "store")
     run(room._ask_to_write(fake_window.session))
-    assert ("open", folder, None, "5.5") in desk.asked
+    assert ("open", folder, None, "5.5") in desk.requests
 
 
 def test_a_power_cut_and_a_recovery_are_reported_and_shown(
@@ -341,8 +341,8 @@ def test_a_power_cut_and_a_recovery_are_reported_and_shown(
     desk.store, desk.folder = tmp_path / "store", tmp_path
     run(room.cut_power(7))
     run(room.recover_now())
-    assert desk.asked == [("plug", 7), "recover"]
-    assert fake_window.said == ["Cutting the power", "Recovering"]
+    assert desk.requests == [("plug", 7), "recover"]
+    assert fake_window.messages == ["Cutting the power", "Recovering"]
     assert fake_window.opened == [(tmp_path / "store", "lab")] * 2
 
 
@@ -354,10 +354,10 @@ def test_a_window_that_leaves_its_store_closes_the_engine(
         await fake_window.jobs.drain()
 
     run(leave())
-    assert desk.asked == [], "nothing is open"
+    assert desk.requests == [], "nothing is open"
     desk.store = tmp_path / "store"
     run(leave())
-    assert desk.asked == ["close"]
+    assert desk.requests == ["close"]
 
 
 def test_closing_uses_the_current_state(
@@ -366,11 +366,11 @@ def test_closing_uses_the_current_state(
     looks: list[bool] = []
     fake_window.session = SimpleNamespace(path=tmp_path, look=lambda *, anyway: looks.append(anyway))
     room.close()
-    assert desk.asked == [], "nothing is open"
+    assert desk.requests == [], "nothing is open"
     desk.store = tmp_path
     run(room._close())
-    assert desk.asked == ["close"]
-    assert fake_window.said == ["The store is closed cleanly: it is only read from now on."]
+    assert desk.requests == ["close"]
+    assert fake_window.messages == ["The store is closed cleanly: it is only read from now on."]
     assert looks == [True]
 
 

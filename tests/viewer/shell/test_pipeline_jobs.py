@@ -62,8 +62,8 @@ class Window(QMainWindow):
         self.jobs = Jobs()
         self.session: Any = None
         self.closed = False
-        self.said: list[str] = []
-        self.say = self.said.append
+        self.messages: list[str] = []
+        self.say = self.messages.append
         self.enabled = 0
 
     def enable(self) -> None:
@@ -118,7 +118,7 @@ def test_a_job_is_listed_as_running_work_until_it_ends(
     enabled_before = fake_window.enabled
     runs.over(job, 130)
     assert fake_window.jobs.list == []
-    assert fake_window.said == ["verify has ended: cancelled"]
+    assert fake_window.messages == ["verify has ended: cancelled"]
     assert fake_window.enabled == enabled_before + 1
 
 
@@ -136,7 +136,7 @@ def test_a_closed_window_gets_no_messages(room: WindowPipeline, runs: FakeJobRun
     job = runs.start("verify")
     fake_window.closed = True
     runs.over(job)
-    assert (fake_window.jobs.list, fake_window.said) == ([], [])
+    assert (fake_window.jobs.list, fake_window.messages) == ([], [])
 
 
 # ---- the end of the window -------------------------------------------------------------------------------------------

@@ -86,9 +86,9 @@ class Window(QMainWindow):
             "session.restore": SimpleNamespace(setChecked=self.ticked.append),
             "edit.undo": SimpleNamespace(trigger=lambda: None),
         }
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.closes = 0
-        self.say = self.said.append
+        self.say = self.messages.append
 
     def go(self, place: Place) -> None:
         self.history.visit(place)
@@ -149,10 +149,10 @@ def finding(rule: str, file: str | None = "/store/commitlog/00000000000000000000
 
 def walked(space: Workspace, window: Window, *steps: int) -> list[str]:
     """Return the rules that the window names on the way."""
-    window.said.clear()
+    window.messages.clear()
     for step in steps:
         space.next_finding(step)
-    return [words.split()[0] for words in window.said]
+    return [words.split()[0] for words in window.messages]
 
 
 def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
@@ -212,7 +212,7 @@ def test_where_nothing_was_found_it_is_said_whether_anybody_has_looked(
     space.next_finding(1)
     fake_window.session = None
     space.next_finding(1)
-    assert fake_window.said == ["No finding.", "This store has not been checked."]
+    assert fake_window.messages == ["No finding.", "This store has not been checked."]
 
 
 # ---- the session -----------------------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def test_a_session_is_saved_beside_the_store_only(
     assert session_file.read(tmp_path / "a.storescope").store == str(session.path)
     space.save(tmp_path / "no folder" / "a.storescope")
     refused = "Nothing is written into the store: choose another folder."
-    assert fake_window.said[:3] == [refused, refused, f"Session saved: {tmp_path / 'a.storescope'}"]
-    assert "no folder" in fake_window.said[3]
+    assert fake_window.messages[:3] == [refused, refused, f"Session saved: {tmp_path / 'a.storescope'}"]
+    assert "no folder" in fake_window.messages[3]
 
 
 def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
@@ -270,7 +270,7 @@ def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
     space.keep_last()
     assert not file.exists()
     assert fake_window.ticked == [True, False]
-    assert fake_window.said == [
+    assert fake_window.messages == [
         "The next start opens what the window showed at the end.",
         "The next start begins with the welcome page.",
     ]
@@ -309,7 +309,7 @@ def test_a_last_session_that_cannot_be_kept_is_said(
     (fake_window.settings.folder / LAST).mkdir()
     (fake_window.settings.folder / LAST / "in the way").touch()
     space.keep_last()
-    assert len(fake_window.said) == 1
+    assert len(fake_window.messages) == 1
 
 
 # ---- what a path leads to --------------------------------------------------------------------------------------------
@@ -410,9 +410,9 @@ def test_a_place_of_its_own_window_opens_there_and_any_other_does_not(
     in_new_window = Place("log", offset=640, new_window=True)
     assert not space.shown_beside(places.log(640))
     assert space.shown_beside(in_new_window)
-    assert (shown, fake_window.said) == ([in_new_window], [])
+    assert (shown, fake_window.messages) == ([in_new_window], [])
     assert space.shown_beside(in_new_window)
-    assert fake_window.said == ["There are too many windows: close one first."]
+    assert fake_window.messages == ["There are too many windows: close one first."]
     fake_window.session = None
     space.show_here_beside()
     assert space.shown_beside(in_new_window), "without a store nothing opens, and nothing happens here"
@@ -435,7 +435,7 @@ def test_where_nothing_is_served_it_is_said_where_that_begins(space: Workspace, 
     followed: list[object] = []
     space.requests = SimpleNamespace(follow=followed.append)  # type: ignore[assignment]
     space._record_requests()
-    assert fake_window.said == ["Nothing is served here: make a lab store and press Serve there, or open a file."]
+    assert fake_window.messages == ["Nothing is served here: make a lab store and press Serve there, or open a file."]
     feed: Any = object()
     space._lab.feed = lambda: feed  # type: ignore[method-assign]
     space._record_requests()

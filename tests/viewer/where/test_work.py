@@ -38,12 +38,12 @@ class CancellableControl:
     """A control that is never cancelled, or from the ``stop``-th question on."""
 
     def __init__(self, stop: int = 1 << 30) -> None:
-        self.asked, self.stop = 0, stop
+        self.check_count, self.stop = 0, stop
 
     @property
     def cancelled(self) -> bool:
-        self.asked += 1
-        return self.asked > self.stop
+        self.check_count += 1
+        return self.check_count > self.stop
 
     def emit(self, items: object) -> None: ...
     def report(self, done: float, total: float | None = None, note: str = "") -> None: ...

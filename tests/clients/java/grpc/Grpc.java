@@ -44,8 +44,8 @@ public final class Grpc {
         return StandardCharsets.UTF_8.decode(view.getBody()).toString();
     }
 
-    private static synchronized void told(String what, MessageView view) {
-        System.out.println(what + " " + body(view) + " " + view.getDeliveryAttempt());
+    private static synchronized void printMessage(String event, MessageView view) {
+        System.out.println(event + " " + body(view) + " " + view.getDeliveryAttempt());
     }
 
     private static Producer producer(String topic) throws Exception {
@@ -75,7 +75,7 @@ public final class Grpc {
                 producer.send(message("Normal", "n" + i).setTag(i == 3 ? "paid" : "sent").setKeys("k" + i).build());
             }
             for (MessageView view : receive(consumer, 5)) {
-                told("simple", view);
+                printMessage("simple", view);
                 switch (body(view)) {
                     case "n1" -> consumer.changeInvisibleDuration(view, Duration.ofSeconds(12));
                     case "n2" -> { }
@@ -83,11 +83,11 @@ public final class Grpc {
                 }
             }
             for (MessageView view : receive(consumer, 2)) {
-                told("again", view);
+                printMessage("again", view);
                 consumer.ack(view);
             }
             for (MessageView view : receive(paid, 1)) {
-                told("filtered", view);
+                printMessage("filtered", view);
                 paid.ack(view);
             }
         }
@@ -103,7 +103,7 @@ public final class Grpc {
             long until = System.currentTimeMillis() + 60_000;
             while (seen.size() < 6 && System.currentTimeMillis() < until) {
                 for (MessageView view : consumer.receive(1, Duration.ofSeconds(10))) {
-                    told("fifo", view);
+                    printMessage("fifo", view);
                     seen.put(body(view), view);
                     consumer.ack(view);
                 }
@@ -116,7 +116,7 @@ public final class Grpc {
             long due = System.currentTimeMillis() + 4_000;
             producer.send(message("Delay", "d0").setDeliveryTimestamp(due).build());
             for (MessageView view : receive(consumer, 1)) {
-                told(System.currentTimeMillis() >= due - 1_000 ? "delayed" : "early", view);
+                printMessage(System.currentTimeMillis() >= due - 1_000 ? "delayed" : "early", view);
                 consumer.ack(view);
             }
         }
@@ -138,7 +138,7 @@ public final class Grpc {
             }
             for (int count = 0; count < 2; count++) { // the second one after the broker has asked: half a minute later
                 for (MessageView view : receive(consumer, 1)) {
-                    told("decided", view);
+                    printMessage("decided", view);
                     consumer.ack(view);
                 }
             }
@@ -151,7 +151,7 @@ public final class Grpc {
         try (Producer producer = producer("Pushed");
              PushConsumer ignored = PROVIDER.newPushConsumerBuilder().setClientConfiguration(configuration).setConsumerGroup("pushed")
                 .setSubscriptionExpressions(Map.of("Pushed", FilterExpression.SUB_ALL)).setMessageListener(view -> {
-                    told("pushed", view);
+                    printMessage("pushed", view);
                     latch.countDown();
                     return body(view).equals("p0") || (body(view).equals("p1") && view.getDeliveryAttempt() == 1) ? ConsumeResult.FAILURE : ConsumeResult.SUCCESS;
                 }).build()) {

@@ -26,7 +26,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.exception.RemotingConnectException;
 
 /**
- * Java clients of a broker that fails: what each was told, one JSON line a thing, until the input ends.
+ * Java clients of a broker that fails: each prints one JSON line for each event, until the input ends.
  * {@code NAMESRV TOPIC senders QUEUES BATCHED PAUSE}: a thread a queue, which sends its messages in turn, each until it is acknowledged; those of
  * queue BATCHED three at a time. {@code NAMESRV TOPIC readers CONCURRENT ORDERLY}: a consumer of each of both groups.
  * {@code at} is the machine's monotonic clock in nanoseconds, the same for every process.
@@ -98,7 +98,7 @@ public class Counted {
         }
     }
 
-    /** Tries once. What failed before anything went out is told nowhere: nothing can be stored by it. */
+    /** Tries once. What failed before anything went out is not recorded: nothing can be stored by it. */
     static boolean isAcknowledged(DefaultMQProducer producer, MessageQueue to, int first, List<Message> some) {
         Object[] what = {"queue", to.getQueueId(), "first", first, "count", some.size()};
         try {
@@ -207,13 +207,13 @@ public class Counted {
     }
 
     static void say(String kind, Object... pairs) {
-        Map<String, Object> told = new java.util.LinkedHashMap<>();
-        told.put("kind", kind);
+        Map<String, Object> record = new java.util.LinkedHashMap<>();
+        record.put("kind", kind);
         for (int i = 0; i < pairs.length; i += 2) {
-            told.put((String) pairs[i], pairs[i + 1]);
+            record.put((String) pairs[i], pairs[i + 1]);
         }
-        told.putIfAbsent("at", System.nanoTime());
-        String line = Truth.text(told);
+        record.putIfAbsent("at", System.nanoTime());
+        String line = Truth.text(record);
         synchronized (OUT) {
             OUT.println(line);
             OUT.flush();

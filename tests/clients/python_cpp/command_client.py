@@ -1,5 +1,5 @@
 """Execute commands from standard input with RocketMQ's C++ client through its Python package, one JSON object a line,
-and print what the client was told to standard output. See ../README.md.
+and print to standard output what happened. See ../README.md.
 """
 
 import ctypes
@@ -45,12 +45,12 @@ TRACE = 0
 STATUSES = ("SEND_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
 
 begun = {}
-saying = threading.Lock()
+printing = threading.Lock()
 
 
 def print_line(**line):
     """Print one line at once; listeners of several threads do so."""
-    with saying:
+    with printing:
         os.write(1, (json.dumps(line) + "\n").encode())
 
 
@@ -101,19 +101,19 @@ def send(command):
                 dll.SendMessageOrderly(handle, new_message(messages[0]), chosen, queue, 3, ctypes.pointer(result))
             )
     except RocketMQException as error:
-        print_line(told="sent", keys=keys, error=repr(error))
+        print_line(event="sent", keys=keys, error=repr(error))
         return
-    print_line(told="sent", keys=keys, **send_fields(result))
+    print_line(event="sent", keys=keys, **send_fields(result))
 
 
 def text(value):
     return value.decode("utf-8", "replace") if value else ""
 
 
-def as_handed(kind, m, **options):
+def print_message(kind, m, **options):
     properties = {name: m.get_property(name) for name in PROPERTIES}
     print_line(
-        told=kind,
+        event=kind,
         topic=m.topic,
         keys=[text(m.keys)],
         tags=text(m.tags),
@@ -151,14 +151,14 @@ checks = {}
 
 def decide_at_once(message, _):
     key = text(message.keys)
-    print_line(told="executing", keys=[key], transactionId="", properties={})
+    print_line(event="executing", keys=[key], transactionId="", properties={})
     return DECISIONS.get(text(message.get_property("plan")), client.TransactionStatus.UNKNOWN)
 
 
 def decide_at_check(message):
     key = text(message.keys)
     checks[key] = times = checks.get(key, 0) + 1
-    as_handed("checked", message, check=times)
+    print_message("checked", message, check=times)
     plan, _, when = text(message.get_property("plan")).partition("-at-")
     if times >= {"first": 1, "second": 2}.get(when, 99):
         return DECISIONS[plan]
@@ -171,10 +171,10 @@ def half(command):
     try:
         result = begun[command["id"]].send_message_in_transaction(message, decide_at_once)
     except RocketMQException as error:
-        print_line(told="half", keys=[command["message"]["key"]], error=repr(error))
+        print_line(event="half", keys=[command["message"]["key"]], error=repr(error))
         return
     print_line(
-        told="half",
+        event="half",
         keys=[command["message"]["key"]],
         status=STATUSES[result.status],
         msgId=result.msg_id,
@@ -189,7 +189,7 @@ def consumer(command):
     fails = dict(command.get("fails") or {})
 
     def listen(message):
-        as_handed("received", message, consumer=command["id"])
+        print_message("received", message, consumer=command["id"])
         key = text(message.keys)
         fails[key] = failures_left = fails.get(key, 0) - 1
         if failures_left >= 0:
@@ -213,7 +213,7 @@ COMMANDS = {"producer": producer, "send": send, "half": half, "consumer": consum
 def main():
     for line in sys.stdin:
         record = json.loads(line)
-        answer = {"told": "done", "do": record["do"]}
+        answer = {"event": "done", "do": record["do"]}
         try:
             COMMANDS[record["do"]](record)
         except RocketMQException as error:
