@@ -111,6 +111,7 @@ def _groups(text: str) -> tuple[str, ...]:
 def _show(statistics: Report, out: Output) -> None:
     total = statistics.total
     out.record(total)
+    headers = f"headers of DLedger entries {total['headers']:,}, " if total["headers"] else ""
     out.fields(
         [
             ("stores", f"{total['stores']:,}"),
@@ -128,7 +129,7 @@ def _show(statistics: Report, out: Output) -> None:
             (
                 "no messages",
                 (
-                    f"stale units {total['stale']:,}, blanks {total['blank']:,}, zeros "
+                    f"{headers}stale units {total['stale']:,}, blanks {total['blank']:,}, zeros "
                     f"{number_of(total['zeros'], 'byte', 'bytes')}"
                 ),
             ),

@@ -58,7 +58,8 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class StorePlace:
-    """The place of a store: its path, its broker if that is known, and the folders of its log.
+    """The place of a store: its path, its broker if that is known, and the folders of its log. ``dledger_folder`` is
+    that of them that has the data files of a DLedger log, "" without one.
 
     If the place itself cannot be read, ``unread`` says why, and listing its files raises that error.
     """
@@ -67,15 +68,19 @@ class StorePlace:
     broker: str | None
     log_folders: tuple[str, ...]
     unread: CannotRead | None = None
+    dledger_folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of a log: ``start`` is the absolute offset of its first byte, ``size`` its length, both in bytes."""
+    """A file of a log: ``start`` is the absolute offset of its first byte, ``size`` its length, both in bytes.
+    ``has_entries``: it is a data file of a DLedger log, each unit has the header of an entry in front.
+    """
 
     path: str
     start: int
     size: int
+    has_entries: bool = False
 
     @property
     def end(self) -> int:
@@ -128,7 +133,12 @@ def refuse_other_storage(path: str) -> None:
 def seen_from_anywhere(stores: Iterable[StorePlace]) -> list[StorePlace]:
     """``stores`` by paths that do not depend on the folder of a process: workers run elsewhere than this one."""
     return [
-        replace(store, path=_whole_path(store.path), log_folders=tuple(map(_whole_path, store.log_folders)))
+        replace(
+            store,
+            path=_whole_path(store.path),
+            log_folders=tuple(map(_whole_path, store.log_folders)),
+            dledger_folder=_whole_path(store.dledger_folder) if store.dledger_folder else "",
+        )
         for store in stores
     ]
 
@@ -156,7 +166,7 @@ def log_files(store: StorePlace) -> list[LogFile]:
         for entry in storage.listing(local):
             start = parse_file_name(entry.name)
             if start is not None and entry.size >= 0 and 0 <= start <= MAX_OFFSET - entry.size:
-                listed.append((entry.name, LogFile(entry.path, start, entry.size)))
+                listed.append((entry.name, LogFile(entry.path, start, entry.size, folder == store.dledger_folder)))
     for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
         files.setdefault(file.start, file)
     return [files[start] for start in sorted(files)]
@@ -244,14 +254,21 @@ def _find_place(storage: Storage, path: str) -> StorePlace | None:
 
 def _store_at(storage: Storage, path: str) -> StorePlace | None:
     names = {entry.name: entry for entry in storage.listing(path)}
-    dledger = next((e for e in names.values() if e.name.startswith(FOLDER_PREFIX) and e.may_be_folder), None)
-    if dledger is not None and storage.listing(join(dledger.path, "data")):
+    members = [e.path for e in names.values() if e.name.startswith(FOLDER_PREFIX) and e.may_be_folder]
+    entry_folders = [folder for member in members if storage.listing(folder := join(member, "data"))]
+    if len(entry_folders) > 1:
         error = CannotRead(
-            sentence("cannot be read: its log is a DLedger log, which is not decoded here"), file=dledger.path
+            sentence(
+                "cannot be read: it has {n} DLedger logs, and only the broker's dLegerSelfId says which one counts; "
+                "commands with --config read it",
+                n=len(entry_folders),
+            ),
+            file=path,
         )
         return StorePlace(path, None, (), error)
-    if _holds_folder(storage, names, path, "commitlog"):
-        return StorePlace(path, None, (join(path, "commitlog"),))
+    log_folders = [join(path, "commitlog")] if _holds_folder(storage, names, path, "commitlog") else []
+    if log_folders or entry_folders:
+        return StorePlace(path, None, (*log_folders, *entry_folders), dledger_folder="".join(entry_folders))
     if "store" in names:
         inner = join(path, "store")
         if _holds_folder(storage, {e.name: e for e in storage.listing(inner)}, inner, "commitlog"):

@@ -246,7 +246,7 @@ def _checked_stretches(
         file = next((file for file in files if file.start <= range_start < file.end), None)
         if file is None or remaining <= 0:
             continue
-        split = Split(store.path, store.broker, file.path, file.start, range_start - file.start, file.size, file.size)
+        split = Split.of_file(store, file, range_start - file.start)
         if range_start > file.start and first_in(split) != range_start:
             continue
         range_end = range_start

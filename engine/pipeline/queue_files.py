@@ -211,7 +211,7 @@ def log_end(store: StorePlace, hints: Sequence[tuple[int, int]], live: bool = Fa
     for file in reversed(log_files(store)):
         with opened(file.path) as opened_file:
             if any(opened_file.read(0, 8)):
-                split = Split(store.path, store.broker, file.path, file.start, 0, file.size, file.size, False)
+                split = Split.of_file(store, file, followed=False)
                 checked_file = ErrorNotingFile(opened_file)
                 end = _end_in(split, SplitBytes(split, checked_file), hints, live)
                 if checked_file.error is not None:
@@ -224,7 +224,7 @@ def _end_in(split: Split, split_bytes: SplitBytes, hints: Sequence[tuple[int, in
     start = split.file_start
     for place, size in sorted(hints, reverse=True):
         if split.file_start <= place < split.file_start + split.file_size:
-            unit = next(walk_file(split_bytes, place, crc=False, resync=False), None)
+            unit = next(walk_file(split_bytes, place, crc=False, resync=False, decode=split.decode), None)
             if isinstance(unit, Unit) and unit.size == size and not unit.stale:
                 start = place
                 break
@@ -234,7 +234,7 @@ def _end_in(split: Split, split_bytes: SplitBytes, hints: Sequence[tuple[int, in
             start = max(first_in(dataclasses.replace(split, start=edge)), start)
     end = start
     previous_end = end
-    for item in walk_file(split_bytes, start, crc=live, resync=False):
+    for item in walk_file(split_bytes, start, crc=live, resync=False, decode=split.decode):
         if isinstance(item, Unit):
             previous_end, end = end if item.crc == "bad" else item.end, item.end
     return previous_end if live else end

@@ -27,7 +27,7 @@ import numpy as np
 from engine.codec.columns import BLANK, BLOCK_ROWS, BulkWalk, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_scan import Blank, Damage, Stop, walk_file
+from engine.codec.unit_scan import Blank, Damage, Decode, Stop, decode_entry_item, decode_item, walk_file
 from engine.errors import CannotRead
 from engine.pipeline.anchors import ErrorNotingFile, SplitBytes, find_anchor
 from engine.pipeline.defaults import SPLIT_BYTES
@@ -48,6 +48,7 @@ class Split:
     ``file_start`` is the absolute offset of the file's first byte, ``file_size`` its length when it was listed.
     ``followed`` says that a later file of the log holds data; ``gap_to`` is where the next file begins if that is not
     right behind this one, and 0 on all but the last split of a file. ``exact``: something starts at ``start``.
+    ``has_entries``: the file is one of a DLedger log. Items start where their units do, behind the entries' headers.
     """
 
     store: str
@@ -60,6 +61,27 @@ class Split:
     followed: bool = True
     gap_to: int = 0
     exact: bool = False
+    has_entries: bool = False
+
+    @classmethod
+    def of_file(cls, store: StorePlace, file: LogFile, start: int = 0, *, followed: bool = True) -> Split:
+        """Return the split of ``file`` from position ``start`` on."""
+        return cls(
+            store.path,
+            store.broker,
+            file.path,
+            file.start,
+            start,
+            file.size,
+            file.size,
+            followed,
+            has_entries=file.has_entries,
+        )
+
+    @property
+    def decode(self) -> Decode:
+        """The decoder of the file's items."""
+        return decode_entry_item if self.has_entries else decode_item
 
     @property
     def name(self) -> str:
@@ -344,7 +366,8 @@ class _Reading:
         while offset < end and (stop is None or offset < stop):
             out = walk.out
             with contextlib.suppress(CannotRead):  # the file's own walk meets it again and puts it in words
-                for block in walk.iter_blocks(self._file, start, offset - start, stop):
+                entries = self._split.has_entries
+                for block in walk.iter_blocks(self._file, start, offset - start, stop, has_entries=entries):
                     last_row = out.count - 1
                     is_blank = out.kind[last_row] == BLANK
                     offset = end if is_blank else int(out.offset[last_row]) + int(out.size[last_row])
@@ -359,6 +382,10 @@ class _Reading:
                     self._why = item.reason
                     yield -1
                     return
+                item_offset = item.offset if isinstance(item, Damage) else int(item.offset[0])
+                if stop is not None and item_offset >= stop:  # the cut is inside the header of an entry
+                    yield item_offset
+                    return
                 yield item
                 if isinstance(item, Damage):
                     offset = item.offset + item.size
@@ -367,21 +394,31 @@ class _Reading:
                     return
                 else:
                     offset = int(item.offset[0]) + int(item.size[0])
-        yield offset if offset < end else -1
+        yield self._item_at(offset) if offset < end else -1
+
+    def _item_at(self, offset: int) -> int:
+        """Return where the item at ``offset`` begins: in a DLedger log behind the header of its entry."""
+        if not self._split.has_entries:
+            return offset
+        item = next(walk_file(self._bytes, offset, None, crc=False, decode=self._split.decode), None)
+        return item.offset if isinstance(item, Unit) else offset
 
     def _next(self, offset: int, walk: BulkWalk) -> Iterator[UnitColumns | Damage | Stop]:
         """Yield what the file's own walk reads at ``offset``: one item, and the stop where the log ends right behind
         it.
         """
-        story = walk_file(self._bytes, offset, None, walk.options[0])
+        story = walk_file(self._bytes, offset, None, walk.options[0], decode=self._split.decode)
         item = next(story, None)
         if item is None:
             raise CannotRead(sentence("the file ends here"), file=self._split.path, offset=offset)
         if isinstance(item, Unit | Blank):
-            position = offset - self._split.file_start
-            data = self._file.read(position, item.size if isinstance(item, Unit) else 8)
-            crc, with_tags, levels = walk.options
-            scan_block(data, len(data), offset, 0, walk.out, walk.topics, crc, with_tags, levels)
+            if isinstance(item, Blank):
+                walk.out.count = 0
+                walk.out.add_blank(item.offset, item.size, 0)
+            else:
+                data = self._file.read(item.offset - self._split.file_start, item.size)
+                crc, with_tags, levels = walk.options
+                scan_block(data, len(data), item.offset, 0, walk.out, walk.topics, crc, with_tags, levels)
             yield walk.out
             return
         following = next(story, None) if isinstance(item, Damage) else None
@@ -396,7 +433,7 @@ class _Reading:
 def _file_split(store: StorePlace, files: Sequence[LogFile], number: int, followed: bool) -> Split:
     file = files[number]
     gap_to = files[number + 1].start if number + 1 < len(files) and files[number + 1].start > file.end else 0
-    return Split(store.path, store.broker, file.path, file.start, 0, file.size, file.size, followed, gap_to, True)
+    return dataclasses.replace(Split.of_file(store, file, followed=followed), gap_to=gap_to, exact=True)
 
 
 def _last_with_data(files: Sequence[LogFile]) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec.dledger import HEADER_SIZE
 from engine.codec.tally import estimate_distinct, quantile
 from engine.pipeline.stats import HOUR_MS, OTHERS, Sum, Sums, span_ms
 
@@ -37,13 +38,16 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """A file of a log and its length; ``start`` is the absolute offset of its first byte."""
+    """A file of a log and its length; ``start`` is the absolute offset of its first byte. ``has_entries``: each unit
+    has the header of a DLedger entry in front.
+    """
 
     store: str
     broker: str | None
     path: str
     start: int
     size: int
+    has_entries: bool = False
 
 
 def files_of(places: Sequence[StorePlace], splits: Sequence[Split] = ()) -> list[FileSize]:
@@ -54,11 +58,14 @@ def files_of(places: Sequence[StorePlace], splits: Sequence[Split] = ()) -> list
     for split in splits:
         key = (split.store, split.path)
         if key not in files:
-            files[key] = FileSize(split.store, split.broker, split.path, split.file_start, split.file_size)
+            files[key] = FileSize(
+                split.store, split.broker, split.path, split.file_start, split.file_size, split.has_entries
+            )
     for place in places:
         for file in log_files(place):
             files.setdefault(
-                (place.path, file.path), FileSize(place.path, place.broker, file.path, file.start, file.size)
+                (place.path, file.path),
+                FileSize(place.path, place.broker, file.path, file.start, file.size, file.has_entries),
             )
     return list(files.values())
 
@@ -192,6 +199,8 @@ def _files(sums: Sums, listed: Sequence[FileSize]) -> list[Row]:
             return sums.groups.get((file.store, file.broker, kind, None, None, file.path), Sum())
 
         parts = {kind: part(kind).bytes for kind in ("units", "stale", "blank", "damage")}
+        entries = part("units").messages + part("stale").messages if file.has_entries else 0
+        parts["headers"] = entries * HEADER_SIZE
         row = _head("statsFile", (file.store, file.broker))
         row |= {"path": file.path, "startOffset": file.start, "size": file.size}
         row |= {"messages": part("units").messages, **parts, "damaged": part("damage").messages}
@@ -211,7 +220,7 @@ def _total(sums: Sums, groups: Groups, files: list[Row]) -> Row:
     total: Row = {"type": "stats", "stores": len({row["store"] for row in files}), "files": len(files)}
     total |= {"bytes": sum(row["size"] for row in files), "messages": overall.messages, "unitBytes": overall.bytes}
     total |= _sizes(overall, buckets)
-    for name in ("stale", "blank", "damage", "damaged", "zeros", "missingBehind"):
+    for name in ("headers", "stale", "blank", "damage", "damaged", "zeros", "missingBehind"):
         total[name] = sum(row[name] for row in files)
     total["badCrc"] = sum(group_total.messages for group_total in groups["crc"].values())
     for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):

@@ -15,7 +15,6 @@ that is there cannot be read.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -308,8 +307,7 @@ class Log:
 
     def _split(self, file: LogFile, position: int) -> Split:
         followed = file is not self.files[-1]
-        file_split = Split(self.store.path, self.store.broker, file.path, file.start, 0, file.size, file.size, followed)
-        return dataclasses.replace(file_split, start=position)
+        return Split.of_file(self.store, file, position, followed=followed)
 
     def _units(self, file: LogFile, position: int, stop: int) -> Iterator[Unit]:
         """Yield units that begin at ``position`` of a file or behind it, and before the absolute offset ``stop``."""
@@ -318,7 +316,7 @@ class Log:
         if not 0 <= first_offset < stop:
             return
         with opened(file.path) as opened_file:
-            for item in walk_file(SplitBytes(split, opened_file), first_offset, stop, crc=False):
+            for item in walk_file(SplitBytes(split, opened_file), first_offset, stop, crc=False, decode=split.decode):
                 if isinstance(item, Unit):
                     yield item
 

@@ -33,5 +33,5 @@ def test_topics_and_queues_hold_all_messages_the_largest_first(stats_report):
 def test_the_parts_of_a_file_are_its_bytes(stats_report):
     results = stats_report
     for row in results.rows["statsFile"]:
-        assert row["units"] + row["stale"] + row["blank"] + row["damage"] + row["zeros"] == row["size"]
+        assert row["units"] + row["headers"] + row["stale"] + row["blank"] + row["damage"] + row["zeros"] == row["size"]
     assert results.total["files"] == len(results.rows["statsFile"])

@@ -153,12 +153,13 @@ def test_an_export_names_the_stores_that_are_incomplete(fleet, job, tmp_path, mo
     assert entry["unreadable"] == [{"file": str(unreadable), "error": "cannot be read: Permission denied"}]
 
 
-def test_a_log_in_dledger_is_unreadable_and_the_others_are_answered(fleet, job):
-    """Messages of a DLedger log are in another library's entries: the folder beside it proves nothing."""
+def test_two_dledger_logs_in_a_store_are_unreadable_and_the_others_are_answered(fleet, job):
+    """Only a broker's configuration says which of them has its messages."""
     stores = fleet("lmq-5.3.3", "clean-5.3.3")
-    data = stores / "clean-5.3.3" / "store" / "dledger-n0" / "data"
-    data.mkdir(parents=True)
-    (data / f"{0:020}").write_bytes(bytes(64))
+    for member in ("n0", "n1"):
+        data = stores / "clean-5.3.3" / "store" / f"dledger-{member}" / "data"
+        data.mkdir(parents=True)
+        (data / f"{0:020}").write_bytes(bytes(64))
     code, records = job("stats", stores / "*" / "store")
     assert code == 3
     (row,) = records["unreadable"]

@@ -22,7 +22,7 @@ from rebuilt_stores import InProcessRunner
 from engine.cli.pipeline_verify import verify
 from engine.codec.columns import UnitColumns
 from engine.codec.message import DEFAULT_DELAY_LEVELS
-from engine.errors import CannotRead, StoreError
+from engine.errors import StoreError
 from engine.inspection import findings
 from engine.inspection.check import index as check_index
 from engine.inspection.check.queues import QueueCheck
@@ -111,22 +111,13 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
 
 
 @pytest.mark.full_form(keep=24)
-@pytest.mark.parametrize("rule", sorted(rule for rule in BROKEN if not rule.startswith("DL")))
+@pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_every_rule_speaks_to_both(rule, tmp_path):
     """The judgements of a proof were once a list of their own, so that a rule of the check could be missing there."""
     new_store = healthy()
     store = new_store.write(tmp_path / "store")
     BROKEN[rule](store, new_store)
     assert_same(store, 700, 4096)
-
-
-@pytest.mark.parametrize("rule", sorted(rule for rule in BROKEN if rule.startswith("DL")))
-def test_a_dledger_log_is_refused_by_jobs(rule, tmp_path):
-    new_store = healthy()
-    store = new_store.write(tmp_path / "store")
-    BROKEN[rule](store, new_store)
-    with pytest.raises(CannotRead, match="its log is a DLedger log, which is not decoded here"):
-        assert_same(store, 700)
 
 
 def proofs_of(store, split_bytes):

@@ -260,7 +260,8 @@ def sums_words(job: JobState) -> str:
     total = next(iter(job.rows.get("stats", [])), None)
     if total is None:
         return ""
-    parts = sum(int(total.get(name) or 0) for name in ("unitBytes", "stale", "blank", "damage", "zeros"))
+    names = ("unitBytes", "headers", "stale", "blank", "damage", "zeros")
+    parts = sum(int(total.get(name) or 0) for name in names)
     if parts == total.get("bytes"):
         return tr("sums equal the files")
     return tr_plural(

@@ -23,7 +23,7 @@ from engine.codec.unit_flavours import READ_BY
 from engine.codec.words import time_text
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, ReleaseRules, of
 from engine.rules.unit_check import NeedsMoreBytes, Request, Rules, check
 from engine.sentences import msgid, plural, sentence
 from engine.store.recovery import blockers as recovery_blockers
@@ -48,6 +48,8 @@ from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySourc
 from engine.store.recovery.walk import MAX_READ_BYTES, NO_SUCH_ARRAY, LogWalk, WalkResult, asked_for
 
 _HEAD_BYTES = 100
+_PHYSICAL_OFFSET = 28
+"""Position of the field PHYSICALOFFSET in a unit."""
 _PIECE = 256 << 10
 THIRD_LAST = 3
 LARGE_HEAP_BYTES = 64 << 20
@@ -196,7 +198,7 @@ def _plan_dledger(
     last_unit, units = -1, recovered.entries
     if source.abort and of(release).walks_dledger_after_crash:
         kept_files = [file for file in files if file.start_offset <= end]
-        start = _dledger_start(source, kept_files)
+        start = _dledger_start(source, kept_files, of(release))
         start_number, why, limit = start.number, start.why, start.limit_ms
         table.after = -1
         walk = LogWalk(kept_files, walk_rules(rules, source), table, source.watch, has_entries=True)
@@ -205,7 +207,9 @@ def _plan_dledger(
         cut = walk.end_without_headers
         if table.dispatched:
             first_pass = DispatchPass(table.first_dispatched, walked.end_offset, -1)
-    reached = table.max_physic if of(release).cuts_by_end_after_dispatch else known_end
+    reached = known_end
+    if source.abort and of(release).crash_start == "logics-physical-offset":
+        reached = source.checkpoint.logics_physical_offset or 0
     is_cut = reached >= cut
     if is_cut:
         for queue in table:
@@ -304,18 +308,41 @@ def _dledger_notes(recovered: RecoveredEntries, dledger: DLedgerSource) -> Itera
         )
 
 
-def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile]) -> _Start:
-    """Choose the data file at which a start after a crash begins to dispatch: by the store time of its first unit."""
-    config = source.config
+def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile], release: ReleaseRules) -> _Start:
+    """Choose the data file at which a start after a crash begins to dispatch: by the store time of its first unit,
+    since 5.5 by its offset where the checkpoint has one.
+    """
+    config, checkpoint = source.config, source.checkpoint
     safe = config.message_index_enable and config.message_index_safe
-    limit = source.checkpoint.min_timestamp_index if safe else source.checkpoint.min_timestamp
+    limit = checkpoint.min_timestamp_index if safe else checkpoint.min_timestamp
+    offset = 0
+    if release.crash_start == "logics-physical-offset":
+        offset = checkpoint.logics_physical_offset or 0
+        limit = checkpoint.logics_msg_timestamp
     for number in range(len(files) - 1, -1, -1):
-        stored = _first_stored(files[number].read(HEADER_SIZE, _HEAD_BYTES), READ_BY["4.9"])
-        if stored and stored <= limit:
+        head = files[number].read(HEADER_SIZE, _HEAD_BYTES)
+        stored = _first_stored(head, READ_BY["4.9"])
+        if release.crash_start == "logics-physical-offset" and safe and stored > checkpoint.index_msg_timestamp:
+            continue
+        if offset > 0 and stored and struct.unpack_from(">q", head, _PHYSICAL_OFFSET)[0] <= offset:
+            why = sentence(
+                "abnormal exit: the last data file whose first message lies at or before {at:,} (the checkpoint's "
+                "logicsPhysicalOffset)",
+                at=offset,
+            )
+            return _Start(number, why)
+        if offset <= 0 and stored and stored <= limit:
             why = sentence(
                 "abnormal exit: the last data file whose first message was stored at or before {at}", at=_moment(limit)
             )
             return _Start(number, why, limit)
+    if offset > 0:
+        why = sentence(
+            "abnormal exit: no data file's first message lies at or before {at:,} (the checkpoint's "
+            "logicsPhysicalOffset): the first file",
+            at=offset,
+        )
+        return _Start(0, why)
     why = sentence(
         "abnormal exit: no data file's first message was stored at or before {at}: the first file", at=_moment(limit)
     )

@@ -48,3 +48,18 @@ def test_a_release_without_that_fault_cuts_nothing(golden):
     assert start.undispatched.messages == 0
     ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in start.queues}
     assert ends["CartUpdates", 0] == 391
+
+
+def test_a_crash_of_5_5_cuts_no_queue_before_the_checkpoint_knows_where_queue_entries_end(golden, tmp_path):
+    """The end that 5.5 compares is the checkpoint's logicsPhysicalOffset, not that of the queues: real 5.5.1 brokers
+    that were killed in their first minute kept all queue entries, and the plan said that they lose some.
+    """
+    root = copy_store(golden(NAME), tmp_path / "store")
+    with (root / "checkpoint").open("r+b") as file:
+        file.seek(40)
+        file.write(bytes(8))
+    for release, cut in (("5.5", None), ("5.4", 2_573_513), ("5.3", 2_573_513)):
+        with open_store(root) as store:
+            start = plan(store, release)
+        assert start.dledger.queues_cut_at == cut, release
+        assert (start.undispatched.messages == 0) == (cut is None), release
