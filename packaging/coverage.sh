@@ -3,7 +3,8 @@
 # three minutes of a processor: the tracer makes generated cases several times slower.
 #   bash packaging/coverage.sh [options and paths of pytest]
 #   bash packaging/coverage.sh --few    in one minute of a processor, as the checks show it: ten generated cases a test,
-#                                       no golden stores, no tests of the source text; two processes
+#                                       no golden stores but those of DLedger, no tests of the source text; two
+#                                       processes
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -23,12 +24,12 @@ if [ "${1:-}" = --few ]; then
         shift
         mkdir "$temporary/$name"
         PYTEST_DEBUG_TEMPROOT=$temporary/$name "$venv/bin/python" -m coverage run --data-file="$temporary/$name.coverage" \
-            -m pytest -q -p no:xdist --no-summary --hypothesis-profile few -m "not golden" \
-            -k "not ($long)" "$@" \
+            -m pytest -q -p no:xdist --no-summary --hypothesis-profile few -k "not ($long)" "$@" \
             >"$temporary/$name.log" 2>&1 || tail -n 20 "$temporary/$name.log"
     }
-    measure codec tests/engine/codec &
-    measure others tests/engine/store/recovery $others
+    measure codec -m "not golden" tests/engine/codec &
+    measure others -m "not golden" tests/engine/store/recovery $others
+    measure dledger tests/engine/store/recovery/test_dledger.py
     wait
     "$venv/bin/python" -m coverage combine --quiet "$temporary"/*.coverage
 else
