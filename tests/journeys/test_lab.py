@@ -131,7 +131,7 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         walker.action("lab.plug").trigger()
         assert lab.window.findChild(QDialog, "lab.plug.dialog").focusWidget().objectName().endswith("cancel")
         lab.answer("lab.plug.dialog", "deed")
-        await lab.until(lambda: lab.session.without_power and walker.window.session is not None, "the plug is pulled")
+        await lab.until(lambda: lab.session.without_power and walker.window.session is not None, "the power is cut")
         assert lab.pane.deck.key == "plug", "the outcome is in front, not the page Serve"
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert rows["end of log"]["After recovery"] == ""

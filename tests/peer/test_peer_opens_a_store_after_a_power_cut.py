@@ -26,7 +26,7 @@ def bounds(account: list[dict], when: str) -> dict[tuple[str, int], tuple[int, i
 
 
 @pytest.mark.parametrize("release", peer.RELEASES)
-def test_java_recovers_and_reads_a_plugged_store_as_ours_does(tmp_path: Path, release: str) -> None:
+def test_java_recovers_and_reads_a_store_after_a_power_cut_as_ours_does(tmp_path: Path, release: str) -> None:
     plan = {**dict(peer.plans(3, release))["clean"], "count": 400, "pauseEvery": 0}
     config, _ = from_mapping({"timerWheelEnable": False, "flushDiskType": "ASYNC_FLUSH", **plan["config"]})
     lab = LabStore.create(tmp_path / "lab", config, release=release[:3])  # type: ignore[arg-type]
