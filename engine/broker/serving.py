@@ -16,6 +16,7 @@ from pathlib import Path
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
+from engine.broker.tiered_store import open_served_store
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
@@ -77,7 +78,7 @@ async def serving_store(
     config = config or BrokerConfig()
 
     def open_store(address: str) -> MessageStore:
-        return MessageStore(path, store_config, store_host=address, release=release)
+        return open_served_store(path, store_config, store_host=address, release=release)
 
     port = config.listen_port if port is None else port
     async with serving_open(open_store, config, name_servers=name_servers, host=host, port=port, tap=tap) as server:

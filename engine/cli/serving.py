@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from engine.message_store import MessageStore
 
 MAX_DESCRIPTORS = 20_000
-FILE_READERS = ("engine.broker.plain_acl", "engine.broker.access", "engine.store.config_tables")
-"""Loggers that warn about the accounts and tables of a broker: unknown keys, unusable files."""
+FILE_READERS = (
+    "engine.broker.plain_acl",
+    "engine.broker.access",
+    "engine.broker.tiered_store",
+    "engine.store.config_tables",
+)
+"""Loggers that warn about the accounts and tables of a broker: unknown keys, unusable or missing files."""
 POLL_INTERVAL_S = 0.25
 """Interval at which the failing functions of a store are read."""
 

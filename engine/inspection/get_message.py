@@ -8,10 +8,12 @@ minimum offsets are corrected, a queue without a folder is empty. The answers th
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from engine.codec.message import Unit
+from engine.codec.message import Unit, decode
+from engine.errors import CorruptUnit
 from engine.inspection import undecoded
 from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.tables import topics
@@ -25,12 +27,10 @@ from engine.store.queue_entry import CqEntry
 if TYPE_CHECKING:
     from engine.inspection.compaction import CompactedQueue
     from engine.inspection.snapshot import StoreSnapshot
-    from engine.inspection.tiered import TieredQueue
+    from engine.store.tiered import TieredQueue
 
 
 _IN_MEMORY_RATIO = 40
-_TIERED_SCAN_COUNT = 4096
-"""Messages that a broker reads ahead from tiered storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +135,14 @@ def is_in_log(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> b
 def _get_tiered(
     store: StoreSnapshot, tiered: TieredQueue, offset: int, max_count: int, message_filter: MessageFilter | None
 ) -> GetResult:
-    """``MessageStoreFetcherImpl.getMessageAsync``: a broker may return fewer messages, as its cache has them."""
-    minimum, maximum = tiered.min_offset, tiered.max_offset
     own_queue = store.find_queue(tiered.topic, tiered.queue_id)
-    lowest = min(minimum, own_queue.min_offset) if own_queue is not None else minimum
-    if offset < minimum:
-        return GetResult(GetMessageStatus.OFFSET_TOO_SMALL, minimum, lowest, maximum)
-    units: list[Unit] = []
-    next_offset = offset
-    while next_offset < min(maximum, offset + _TIERED_SCAN_COUNT) and len(units) < max_count:
-        unit = tiered.unit(next_offset)
-        if unit is None:
-            break
-        next_offset += 1
-        if message_filter is None or tiered.matches(unit, message_filter):
-            units.append(unit)
-    if next_offset == offset:
-        return GetResult(GetMessageStatus.OFFSET_FOUND_NULL, offset, lowest, maximum)
-    status = GetMessageStatus.FOUND if units else GetMessageStatus.NO_MATCHED_MESSAGE
-    return GetResult(status, next_offset, lowest, maximum, units)
+    lowest = min(tiered.min_offset, own_queue.min_offset) if own_queue is not None else tiered.min_offset
+    result = tiered.get_messages(offset, max_count, message_filter)
+    units = []
+    for entry, data in result.messages:
+        with contextlib.suppress(CorruptUnit):
+            units.append(decode(data, 0, entry.offset))
+    return GetResult(result.status, result.next_begin_offset, lowest, tiered.max_offset, units)
 
 
 def _limits(store: StoreSnapshot) -> Limits:
@@ -220,8 +209,11 @@ class _UnitLog:
 
 def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
     """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it
-    (upper), ms.
+    (upper), ms. A time before the log's first message is searched in tiered storage.
     """
+    tiered = store.tiered.queue(topic, queue_id) if store.tiered is not None else None
+    if tiered is not None and timestamp < by_time.earliest_time(store.log):
+        return tiered.offset_by_time(timestamp, boundary)
     queue = store.find_queue(topic, queue_id)
     if isinstance(queue, RocksQueueReader):
         return queue.offset_by_time(timestamp, lower=boundary == "lower")

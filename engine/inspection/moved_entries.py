@@ -16,7 +16,7 @@ from engine.store.queue_entry import CqEntry
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
-    from engine.inspection.tiered import TieredEntry, TieredQueue
+    from engine.store.tiered import TieredEntry, TieredQueue
 
 
 @dataclass(frozen=True, slots=True)

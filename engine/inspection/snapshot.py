@@ -38,13 +38,13 @@ from engine.inspection.rocksdb_index import RocksIndex
 from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.inspection.rocksdb_rows import RocksRows, is_row_subject
 from engine.inspection.rocksdb_tables import RocksTables
-from engine.inspection.tiered import TieredStore, open_tiered
 from engine.mapped.read_only import DescriptorCache, FileSequence, LogFiles, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
 from engine.rules.compatibility import QueueSource
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, in_the_way_of_writing
 from engine.sentences import plural, sentence
+from engine.store.tiered import TieredStore, open_tiered
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
@@ -691,7 +691,9 @@ class StoreSnapshot:
         """What the broker has copied to tiered storage; None if there is none. Raises :class:`CannotRead`."""
         tiered = self._tiered  # another thread may refresh meanwhile
         if tiered is None:
-            tiered = self._tiered = (open_tiered(self, self._cache),)
+            tiered = self._tiered = (
+                open_tiered(self.paths, self.config, self._cache) if self.paths is not None else None,
+            )
         return tiered[0]
 
     # -- index

@@ -39,6 +39,11 @@ def store_time(log: TimedLog, offset: int, size: int) -> int:
     return int.from_bytes(stamp, "big", signed=True) if len(stamp) == 8 else -1
 
 
+def earliest_time(log: TimedLog) -> int:
+    """Store time (ms) of the first unit of the log, −1 without one (``getEarliestMessageTime``)."""
+    return store_time(log, log.min_offset, _SHORT_HEAD)
+
+
 def offset_by_time(queue: QueueBytes | None, log: TimedLog, timestamp: int, boundary: str = "lower") -> int:
     """Queue offset of the first entry stored at or after ``timestamp`` ms (``lower``), or of the last at or before it
     (``upper``), held within the queue; 0 without a queue. As RocketMQ 5 answers.

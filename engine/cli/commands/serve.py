@@ -19,6 +19,7 @@ from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.registration import Routes
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
+from engine.broker.tiered_store import open_served_store
 from engine.cli.backup import Backup, add_opening, backed_up, refuse_empty, remove_earlier_backups
 from engine.cli.options import add_command, add_release, apply_path_choice, common_options, number, read_named_config
 from engine.cli.output import Output
@@ -49,7 +50,6 @@ from engine.cli.slave_role import ask_masters_release, follow_until, with_role
 from engine.cli.writing import WriteTarget, find_target, report_compilation
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
-from engine.message_store import MessageStore
 from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
@@ -263,7 +263,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, b
             port = config.listen_port if args.port is None else args.port
             bound = opened.enter_context(bind(args.host, port, "the broker's port"))
             store = await asyncio.to_thread(
-                MessageStore,
+                open_served_store,
                 target.path,
                 target.config,
                 disk=backup.store_disk,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.inspection.tiered import TABLE, TieredStore
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding
 from engine.sentences import plural, sentence
+from engine.store.tiered import TABLE, TieredStore
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot

@@ -17,7 +17,7 @@ from engine.sentences import sentence
 if TYPE_CHECKING:
     from engine.codec.message import Unit
     from engine.inspection.snapshot import StoreSnapshot
-    from engine.inspection.tiered import TieredQueue, TieredStore
+    from engine.store.tiered import TieredQueue, TieredStore
 
 _LOST: frozenset[rules.Verdict] = frozenset({"expired", "neverSeen"})
 

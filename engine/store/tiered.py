@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,17 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.files.store_folders import tiered_folder
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 from engine.sentences import sentence
+from engine.store.get_message import GetMessageStatus
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.config import MessageStoreConfig
+    from engine.files.layout import StorePaths
     from engine.store.message_filter import MessageFilter
 
 TABLE = "tieredStoreMetadata.json"
+TABLE_MAX_BYTES = 64 << 20
+_SCAN_COUNT = 4096
+"""Messages that a broker reads ahead from tiered storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,15 @@ class TieredEntry:
     tags_code: int
     file: str
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TieredMessages:
+    """What getMessage finds in tiered storage: status, the offset to ask for next, and entries with their messages."""
+
+    status: GetMessageStatus
+    next_begin_offset: int
+    messages: list[tuple[TieredEntry, bytes]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -104,12 +118,71 @@ class TieredQueue:
         """The bytes of the message of an entry. Raises :class:`CannotRead`."""
         return self._read("COMMIT_LOG", self.log, entry.offset, entry.size)
 
-    def matches(self, unit: Unit, message_filter: MessageFilter) -> bool:
-        """Return True if a message of the queue passes the filter. Raises :class:`CannotRead`."""
-        entry = self.entry(unit.queue_offset)
-        if entry is None or not message_filter.matches_entry(entry.tags_code, None):
-            return False
-        return message_filter.matches_unit(self.unit_bytes(entry))
+    def get_messages(self, offset: int, max_count: int, message_filter: MessageFilter | None) -> TieredMessages:
+        """At most ``max_count`` messages from ``offset`` on (``MessageStoreFetcherImpl.getMessageAsync``). A broker may
+        return fewer, as its cache has them. Raises :class:`CannotRead`.
+        """
+        if offset < self.min_offset:
+            return TieredMessages(GetMessageStatus.OFFSET_TOO_SMALL, self.min_offset)
+        messages: list[tuple[TieredEntry, bytes]] = []
+        next_offset = offset
+        while next_offset < min(self.max_offset, offset + _SCAN_COUNT) and len(messages) < max_count:
+            entry = self.entry(next_offset)
+            data = self.unit_bytes(entry) if entry is not None else b""
+            if entry is None or len(data) != entry.size:
+                break
+            next_offset += 1
+            if message_filter is None or (
+                message_filter.matches_entry(entry.tags_code, None) and message_filter.matches_unit(data)
+            ):
+                messages.append((entry, data))
+        if next_offset == offset:
+            return TieredMessages(GetMessageStatus.OFFSET_FOUND_NULL, offset)
+        status = GetMessageStatus.FOUND if messages else GetMessageStatus.NO_MATCHED_MESSAGE
+        return TieredMessages(status, next_offset, messages)
+
+    def store_time(self, queue_offset: int) -> int:
+        """Store time (ms) of the message at ``queue_offset``, −1 without one. Raises :class:`CannotRead`."""
+        unit = self.unit(queue_offset)
+        return unit.store_timestamp if unit is not None else -1
+
+    def offset_by_time(self, timestamp: int, boundary: str = "lower") -> int:
+        """The queue offset for a time (``FlatMessageFile.getQueueOffsetByTimeAsync``). Raises :class:`CannotRead`."""
+        low, last = self.min_offset, self.max_offset - 1
+        if last < low:
+            return low
+        if self.store_time(last) < timestamp:
+            return last + 1
+        if self.store_time(low) > timestamp:
+            return low
+        offset = self._first_at_or_after(timestamp)
+        while boundary == "upper" and offset < last and self.store_time(offset + 1) == timestamp:
+            offset += 1
+        return offset
+
+    def _first_at_or_after(self, timestamp: int) -> int:
+        """In the segment with the time; where two segments have it, in that which a bisection meets first."""
+        first, last = 0, len(self.queue) - 1
+        number = (first + last) // 2
+        while first <= last:
+            segment = self.queue[number]
+            if segment.begin_timestamp <= timestamp <= segment.end_timestamp:
+                break
+            if timestamp < segment.begin_timestamp:
+                last = number - 1
+            else:
+                first = number + 1
+            number = first + max(last - first, 0) // 2
+        segment = self.queue[min(max(number, 0), len(self.queue) - 1)]
+        low = segment.start_offset // codec.QUEUE_UNIT_BYTES
+        high = segment.end_offset // codec.QUEUE_UNIT_BYTES - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self.store_time(middle) < timestamp:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def unit_of(self, item: codec.IndexItem) -> Unit | None:
         """The message of an index entry. Raises :class:`CannotRead`."""
@@ -183,7 +256,15 @@ class TieredStore:
 
     def queue(self, topic: str, queue_id: int) -> TieredQueue | None:
         """One queue; None if nothing of it was copied."""
-        return next((queue for queue in self.queues if (queue.topic, queue.queue_id) == (topic, queue_id)), None)
+        return self._by_name.get((topic, queue_id))
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, int], TieredQueue]:
+        return {(queue.topic, queue.queue_id): queue for queue in self.queues}
+
+    def close(self) -> None:
+        """Close the files that were read."""
+        self._cache.close()
 
     @property
     def size(self) -> int:
@@ -240,23 +321,21 @@ class TieredStore:
         return ReadOnlyFile(str(file), segment.start_offset, segment.size, self._cache).read(position, size)
 
 
-def open_tiered(store: StoreSnapshot, cache: DescriptorCache) -> TieredStore | None:
-    """The tiered part of ``store``; None if it has none. Raises :class:`CannotRead`."""
-    if store.paths is None:
-        return None
-    data = store.small_file(store.paths.config / TABLE) or store.small_file(store.paths.config / f"{TABLE}.bak")
+def open_tiered(paths: StorePaths, config: MessageStoreConfig | None, cache: DescriptorCache) -> TieredStore | None:
+    """The tiered part of the store in ``paths``; None if it has none. Raises :class:`CannotRead`."""
+    file, reading = paths.config / TABLE, cache.reading
+    data = reading.small(file, TABLE_MAX_BYTES) or reading.small(file.with_name(f"{TABLE}.bak"), TABLE_MAX_BYTES)
     value = parse(data).value if data else None
     if not isinstance(value, dict):
         return None
-    table = codec.decode_table(value)
-    return TieredStore(table, _cluster_folder(store), cache)
+    return TieredStore(codec.decode_table(value), _cluster_folder(paths.root, config, cache), cache)
 
 
-def _cluster_folder(store: StoreSnapshot) -> Path | None:
+def _cluster_folder(root: Path, config: MessageStoreConfig | None, cache: DescriptorCache) -> Path | None:
     """The folder with the brokers' segments: in the configured folder, or in one of the store's folders."""
-    configured = tiered_folder(store.path, store.config) if store.config is not None else None
-    for folder in (configured,) if configured is not None else store.reading.folders(store.path):
-        for below in store.reading.folders(folder):
+    configured = tiered_folder(root, config) if config is not None else None
+    for folder in (configured,) if configured is not None else cache.reading.folders(root):
+        for below in cache.reading.folders(folder):
             if codec.is_cluster_folder(below.name):
                 return below
     return None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import agree
 import pytest
-from tiered_stores import drop_first_queue_files, move_tiered_storage_out, options_for
+from tiered_stores import move_tiered_storage_out, options_for
 
 from engine.inspection.get_message import get_message
 from engine.inspection.positions import positions
@@ -78,30 +78,6 @@ def test_info_and_space_count_it(golden):
 def test_files_elsewhere_are_read_if_the_configuration_names_them(outside):
     got, *_ = agree.records_of("get", outside, "Orders", 0, 0, *options_for(outside))
     assert got["status"] == "FOUND"
-
-
-def test_queue_lists_what_is_only_in_tiered_storage_with_its_place(golden, tmp_path):
-    """It listed entries of deleted log files as if their messages were gone, and none of deleted queue files."""
-    root = drop_first_queue_files(golden(STORE), tmp_path)
-    entries = agree.records_of("queue", root, "Orders", 0, "--resolve")
-    assert [entry["queueOffset"] for entry in entries] == list(range(120))
-    moved = [entry for entry in entries if entry["state"] == "moved"]
-    assert len(moved) == 111
-    assert [entry["physicalOffset"] is None for entry in moved] == [True] * 40 + [False] * 71
-    assert {entry["verdict"] for entry in entries} == {"ok"}
-    with open_store(root) as store:
-        unit = get_message(store, "Orders", 0, 45, 1).units[0]
-    file = Path(moved[45]["tieredFile"]).read_bytes()
-    assert file[moved[45]["tieredPosition"] :].startswith(unit.size.to_bytes(4, "big"))
-    _, out, _ = agree.command("queue", root, "Orders", 0, "--from", "119")
-    assert f"offsets 0 to 120; tiered storage has 0 to 120: {root / 'tiered'}" in out
-
-
-def test_queue_says_what_is_moved_if_the_files_are_elsewhere(outside):
-    first, *_ = agree.records_of("queue", outside, "Orders", 0)
-    assert (first["state"], first["size"], first["tieredFile"]) == ("moved", 362, None)
-    first, *_ = agree.records_of("queue", outside, "Orders", 0, *options_for(outside))
-    assert first["tieredFile"].startswith(str(outside.parent / "elsewhere"))
 
 
 def test_positions_say_how_far_messages_were_copied(golden):
