@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +31,8 @@ MAGIC = 1
 BLANK_MAGIC = -1
 """Magic code of the entry that fills the end of a data file; its size follows."""
 BLANK_HEAD_BYTES = 8
+MAX_REMAINS_BYTES = 8 << 20
+"""Bytes behind the newest entry that are searched for remains of older ones: more than the largest message."""
 _NAME_DIGITS = 20
 _NUMBER = re.compile(r"-?\d{1,19}")
 
@@ -209,6 +211,45 @@ def _pairs(data: bytes) -> dict[str, str]:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def find_remains_by(
+    checkpoint: DLedgerCheckpoint | None,
+    vote: Vote | None,
+    index_row: Callable[[int], IndexRow | None],
+    header_at: Callable[[int], EntryHeader | None],
+    next_header: Callable[[int], EntryHeader | None],
+) -> int | None:
+    """Return the end of the entries, if older entries that a leader replaced follow it; None without such remains.
+
+    A leader that replaces entries of a member writes its own over them and clears nothing: what was longer stays behind
+    the newest entry. An entry behind it with an older term, or with the number of an entry before, is such a remain.
+    Entries up to the committed index are never replaced.
+
+    Args:
+        checkpoint: that of the member.
+        vote: that of the member.
+        index_row: returns the row of an entry's number, None where no file holds it.
+        header_at: returns the header of the entry at an offset of the log, None where there is none.
+        next_header: returns the first header with a unit behind it at or behind an offset of the log, None for none.
+    """
+    if checkpoint is None or checkpoint.end_index is None or checkpoint.end_index < 0:
+        return None
+    number, row = checkpoint.end_index, index_row(checkpoint.end_index)
+    if row is None or row.magic != MAGIC or row.index != number:
+        return None
+    while (following := index_row(number + 1)) is not None:
+        if following.magic != MAGIC or following.index != number + 1 or following.term < row.term:
+            break
+        number, row = number + 1, following
+    if (checkpoint.committed_index or 0) > number or (vote is not None and (vote.term or 0) < row.term):
+        return None
+    newest = header_at(row.position)
+    if newest is None or (newest.index, newest.term, newest.size) != (number, row.term, row.size):
+        return None
+    end = row.position + row.size
+    header = next_header(end)
+    return end if header is not None and (header.term < row.term or header.index <= number) else None
 
 
 def wraps_message(head: bytes | bytearray | memoryview) -> bool:

@@ -16,6 +16,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.errors import CannotRead
+from engine.inspection.log_reader import REMAINS
 from engine.mapped.read_only import ReadOnlyFile
 from engine.sentences import sentence
 
@@ -44,6 +45,9 @@ def scan_log(
     """
     scan = _Scan(log, BulkWalk(crc, with_tags, topics, levels, rows))
     offset = scan.end = log.min_offset if start is None else start
+    limit = log.remains_from
+    ends_at_remains = limit is not None and (stop is None or stop > limit)
+    stop = limit if ends_at_remains else stop
     while stop is None or offset < stop:
         file = log.sequence.find(offset)
         for block in scan.blocks(file, offset, stop) if file else ():
@@ -61,7 +65,10 @@ def scan_log(
             else:
                 yield scan.single(item)
                 offset = scan.next_offset
-    yield Stop(scan.end, "limit", sentence("end of the range"))
+    if ends_at_remains:
+        yield Stop(scan.end, "zero", REMAINS)
+    else:
+        yield Stop(scan.end, "limit", sentence("end of the range"))
 
 
 def _next_items(log: LogReader, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:

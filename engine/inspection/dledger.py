@@ -11,6 +11,7 @@ from engine.codec.dledger import (
     FOLDER_PREFIX,
     HEADER_SIZE,
     INDEX_UNIT_SIZE,
+    MAX_REMAINS_BYTES,
     DLedgerCheckpoint,
     EntryHeader,
     IndexRow,
@@ -18,12 +19,15 @@ from engine.codec.dledger import (
     decode_checkpoint,
     decode_index_row,
     decode_vote,
+    find_remains_by,
 )
 from engine.codec.message import Unit
 from engine.errors import CannotRead
 from engine.mapped.read_only import DescriptorCache, FileSequence
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
+    from engine.inspection.log_reader import LogReader
     from engine.inspection.snapshot import StoreSnapshot
 
 
@@ -58,9 +62,18 @@ def find_folders(store: StoreSnapshot) -> DLedgerFolders | None:
 
 
 @dataclass(frozen=True, slots=True)
+class TermStart:
+    """The first entry of a leader's term: its number, and the offset of its unit."""
+
+    term: int
+    index: int
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class DLedgerInfo:
     """What ``info`` shows of a DLedger log: the member, the oldest and newest entry (None without one), the committed
-    index of its checkpoint, and the newest term that the member knows.
+    index of its checkpoint, the newest term that the member knows, and where the terms of its entries begin.
     """
 
     folder: str
@@ -70,6 +83,7 @@ class DLedgerInfo:
     committed_index: int | None
     term: int | None
     voted_for: str
+    terms: tuple[TermStart, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """The ``dledger`` of a ``store`` record."""
@@ -82,22 +96,89 @@ class DLedgerInfo:
             "committedIndex": self.committed_index,
             "currentTerm": self.term,
             "votedFor": self.voted_for,
+            "terms": [
+                {"term": row.term, "firstIndex": row.index, "startOffset": row.start_offset} for row in self.terms
+            ],
         }
+
+    @property
+    def term_words(self) -> str:
+        """The newest terms with the offsets of their first units, for one line."""
+        shown = [sentence("{n:,} from {offset:,}", n=row.term, offset=row.start_offset) for row in self.terms[-6:]]
+        further = ["…"] if len(self.terms) > len(shown) else []
+        return ", ".join([*further, *shown])
 
 
 def dledger_info(store: StoreSnapshot, log: DLedgerLog) -> DLedgerInfo:
     """Gather it. Raises :class:`CannotRead`."""
     checkpoint, vote = log.checkpoint(), log.vote()
-    first_file = next((file for file in store.log.files if store.log.has_entries(file)), None)
-    newest = next(iter(store.log.items_before(store.log.max_offset, 1, crc=False)), None)
+    first_header, last_header = end_headers(store)
     return DLedgerInfo(
         log.folders.label,
         log.folders.member.name.removeprefix(FOLDER_PREFIX),
-        store.log.entry_header(first_file.start_offset + HEADER_SIZE) if first_file is not None else None,
-        store.log.entry_header(newest.offset) if isinstance(newest, Unit) else None,
+        first_header,
+        last_header,
         checkpoint.committed_index if checkpoint is not None else None,
         vote.term if vote is not None else None,
         vote.voted_for if vote is not None else "",
+        term_starts(log, first_header, last_header),
+    )
+
+
+def end_headers(store: StoreSnapshot) -> tuple[EntryHeader | None, EntryHeader | None]:
+    """The headers of the oldest and of the newest entry. Raises :class:`CannotRead`."""
+    first_file = next((file for file in store.log.files if store.log.has_entries(file)), None)
+    first_header = store.log.entry_header(first_file.start_offset + HEADER_SIZE) if first_file is not None else None
+    newest = next(iter(store.log.items_before(store.log.max_offset, 1, crc=False)), None)
+    return first_header, store.log.entry_header(newest.offset) if isinstance(newest, Unit) else None
+
+
+def term_starts(log: DLedgerLog, first: EntryHeader | None, last: EntryHeader | None) -> tuple[TermStart, ...]:
+    """Where each term of the entries begins, found by bisection of the index. It ends before a term whose rows are not
+    in the index. Raises :class:`CannotRead`.
+    """
+    if first is None or last is None:
+        return ()
+    starts = [TermStart(first.term, first.index, first.position + HEADER_SIZE)]
+    lower = first.index
+    while starts[-1].term < last.term:
+        upper, position, term = last.index, last.position, last.term
+        while upper - lower > 1:
+            middle = (lower + upper) // 2
+            row = log.index_row(middle)
+            if row is None or row.index != middle:
+                return tuple(starts)
+            if row.term > starts[-1].term:
+                upper, position, term = middle, row.position, row.term
+            else:
+                lower = middle
+        starts.append(TermStart(term, upper, position + HEADER_SIZE))
+        lower = upper
+    return tuple(starts)
+
+
+def find_remains(reader: LogReader, log: DLedgerLog) -> int | None:
+    """The end of the entries, if bytes of entries that a leader replaced follow it. Raises :class:`CannotRead`."""
+
+    def next_header(position: int) -> EntryHeader | None:
+        file = reader.sequence.find(position)
+        if file is None:
+            return None
+        start = position - file.start_offset
+        stop = min(start + MAX_REMAINS_BYTES, file.size)
+        while (unit_offset := reader.unit_between(file, start, stop)) >= 0:
+            header = reader.entry_header(unit_offset)
+            if header is not None:
+                return header
+            start = unit_offset + 1 - file.start_offset
+        return None
+
+    return find_remains_by(
+        log.checkpoint(),
+        log.vote(),
+        log.index_row,
+        lambda position: reader.entry_header(position + HEADER_SIZE),
+        next_header,
     )
 
 

@@ -24,11 +24,13 @@ from engine.inspection.check import (
     config,
     consequences,
     dledger,
+    dledger_steps,
     epochs,
     ext,
     incident,
     index_findings,
     next_start,
+    replaced_entries,
     rocksdb_steps,
     wrong_copies,
 )
@@ -107,6 +109,7 @@ def check(
         if starts.log is not None and starts.queues is not None:
             with contextlib.suppress(CannotRead):
                 findings = wrong_copies.explained(store, findings)
+                findings = replaced_entries.explained(store, findings)
                 findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
                 findings = check_tables.explained(
                     store, findings, {topic for topic, _ in starts.queues.queues_without_folder}
@@ -115,7 +118,7 @@ def check(
     release = release_of(store)
     reported = [
         item.of_store(str(store.path), store.config_words).of_release(release)
-        for item in in_order(rocksdb_steps.for_rocksdb(store, _without_unread(store, findings)))
+        for item in in_order(_with_fitting_steps(store, _without_unread(store, findings)))
     ]
     yield from reported
     summary = summarise(reported, complete and not store.unread, units)
@@ -125,6 +128,10 @@ def check(
     if not undecoded.is_check_complete(store):
         summary = replace(summary, complete=False)
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
+
+
+def _with_fitting_steps(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
+    return dledger_steps.for_dledger(store, rocksdb_steps.for_rocksdb(store, findings))
 
 
 def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], starts: StartEffects) -> list[OtherFile]:

@@ -35,6 +35,7 @@ BULK = 16 << 20
 """Bytes from which on a walk uses columns: below, loading that code takes longer than walking."""
 FIRST_READ_BYTES = 4096
 BACK_STEP_BYTES = 1 << 16
+REMAINS = sentence("remains of entries that a later leader replaced")
 UNITS_BETWEEN_TAIL_SEARCHES = 512
 """Units walked towards the end of the log before the zero tail is searched again."""
 
@@ -53,6 +54,10 @@ class LogReader:
         self.sequence = sequence
         self.entry_folders: frozenset[str] = frozenset()
         """Folders whose files are a DLedger log; in a folder ``commitlog`` those that begin with an entry."""
+        self.remains_from: int | None = None
+        """In a DLedger log: the end of the entries, if bytes of entries that a leader replaced follow it. They are no
+        part of the log.
+        """
         self._hints = hints
         self._max_offset: int | None = None
         self._settling: Future[int] | None = None
@@ -217,6 +222,8 @@ class LogReader:
 
     def unit_at(self, offset: int, crc: bool = True) -> Item | Stop:
         """The item at ``offset``: a unit, a blank, or a stop with the reason why there is neither."""
+        if self.remains_from is not None and offset >= self.remains_from:
+            return Stop(offset, "zero", REMAINS)
         file = self.sequence.find(offset)
         if file is None:
             return Stop(offset, "end", sentence("no file of the log holds this offset"))
@@ -241,6 +248,27 @@ class LogReader:
         After damage the walk continues at the next real unit and yields the bytes in between as :class:`Damage`;
         without ``resync`` it ends there. ``Stop.offset`` is the end of the last readable item.
         """
+        limit = self.remains_from
+        if limit is None or (stop is not None and stop <= limit):
+            yield from self._walk(start, stop, crc, resync)
+            return
+        end = limit
+        if (self.min_offset if start is None else start) < limit:
+            for item in self._walk(start, limit, crc, resync):
+                if isinstance(item, Stop) and item.kind in ("limit", "zero"):
+                    end = item.offset
+                    break
+                if isinstance(item, Damage) and item.offset + item.size > limit:
+                    end = min(item.offset, limit)
+                    if item.offset < limit:
+                        yield Damage(item.offset, limit - item.offset, item.reason, item.unread)
+                    break
+                yield item
+                if isinstance(item, Stop):
+                    return
+        yield Stop(end, "zero", REMAINS)
+
+    def _walk(self, start: int | None, stop: int | None, crc: bool, resync: bool) -> Iterator[Item | Stop]:
         offset = self.min_offset if start is None else start
         end = offset
         while stop is None or offset < stop:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
+from engine.inspection.dledger import end_headers, term_starts
 from engine.inspection.epochs import read_epochs
 from engine.inspection.tables import release_of
 from engine.releases import name_next_start
@@ -50,7 +51,7 @@ class Positions:
     index_end: Position
     checkpoint: dict[str, Position]
     epochs: dict[str, Position] = field(default_factory=dict)
-    """Controller mode: the offset at which each master's term began."""
+    """Controller mode: the offset at which each master's term began. DLedger: the first unit of each leader's term."""
     tiered: Position | None = None
     """The first message that is not in tiered storage yet; None if the store has none."""
 
@@ -80,8 +81,14 @@ def positions(store: StoreSnapshot) -> Positions:
 
 
 def epoch_positions(store: StoreSnapshot) -> dict[str, Position]:
-    """The offset at which each term of a master began; empty if the store is not of controller mode."""
+    """The offset at which each term of a master or a leader began; empty if the store is neither of controller mode
+    nor of DLedger.
+    """
     with contextlib.suppress(CannotRead):
+        if store.dledger is not None:
+            how = sentence("a leader began this term here (DLedger)")
+            starts = term_starts(store.dledger, *end_headers(store))
+            return {str(row.term): Position(row.start_offset, how) for row in starts}
         table = read_epochs(store)
         if table is not None:
             how = sentence("a master began this term here (epochFileCheckpoint)")

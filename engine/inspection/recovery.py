@@ -12,11 +12,13 @@ from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.config_tables import BACKUP
+from engine.codec.dledger import FOLDER_PREFIX
 from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.files.layout import COMMIT_LOG_FILE_SIZE
 from engine.inspection import start_losses, undecoded
+from engine.inspection.dledger import DLedgerLog
 from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.releases import NEWEST, Release, of
@@ -173,7 +175,17 @@ def dledger_source(store: StoreSnapshot) -> DLedgerSource | None:
     checkpoint = log.checkpoint()
     log.index.whole()
     committed = checkpoint.committed_index if checkpoint is not None else None
-    return DLedgerSource(files, log.index, log.folders.data, committed)
+    several = _has_other_members(store, log)
+    return DLedgerSource(files, log.index, log.folders.data, committed, several, store.log.remains_from)
+
+
+def _has_other_members(store: StoreSnapshot, log: DLedgerLog) -> bool:
+    """Whether the member is known to be in a group of several: by the configuration, else by its vote for another."""
+    peers = store.config.d_leger_peers if store.config is not None else ""
+    if peers:
+        return len([peer for peer in peers.split(";") if peer.strip()]) > 1
+    vote = log.vote()
+    return vote is not None and vote.voted_for not in ("", log.folders.member.name.removeprefix(FOLDER_PREFIX))
 
 
 def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:

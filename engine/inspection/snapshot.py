@@ -29,7 +29,7 @@ from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import undecoded
 from engine.inspection.compaction import CompactedQueue, list_compacted
-from engine.inspection.dledger import DLedgerLog, find_folders
+from engine.inspection.dledger import DLedgerLog, find_folders, find_remains
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
@@ -332,6 +332,10 @@ class StoreSnapshot:
             sequence.folders = (*self._classic_folders, *with_entries)
             sequence.last_folder = with_entries[0] if with_entries else None
             sequence.refresh()
+        self._log.remains_from = None
+        if self._dledger is not None:
+            with contextlib.suppress(CannotRead):  # ``reading`` has noted it
+                self._log.remains_from = find_remains(self._log, self._dledger)
 
     @property
     def log(self) -> LogReader:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.pipeline.log_files import LogFile, without_remains
 from engine.pipeline.storage import FolderEntry, LocalStorage, Storage, join, storage_of
 from engine.sentences import sentence
 
@@ -69,22 +70,6 @@ class StorePlace:
     log_folders: tuple[str, ...]
     unread: CannotRead | None = None
     dledger_folder: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    """A file of a log: ``start`` is the absolute offset of its first byte, ``size`` its length, both in bytes.
-    ``has_entries``: it is a data file of a DLedger log, each unit has the header of an entry in front.
-    """
-
-    path: str
-    start: int
-    size: int
-    has_entries: bool = False
-
-    @property
-    def end(self) -> int:
-        return self.start + self.size
 
 
 def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[StorePlace]:
@@ -169,7 +154,8 @@ def log_files(store: StorePlace) -> list[LogFile]:
                 listed.append((entry.name, LogFile(entry.path, start, entry.size, folder == store.dledger_folder)))
     for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
         files.setdefault(file.start, file)
-    return [files[start] for start in sorted(files)]
+    in_order = [files[start] for start in sorted(files)]
+    return without_remains(store.dledger_folder, in_order) if store.dledger_folder else in_order
 
 
 def _matches(storage: Storage, path: str, errors: dict[str, CannotRead]) -> list[tuple[str, str | None]]:

@@ -29,8 +29,9 @@ from engine.codec.java import utf8
 from engine.codec.message import BORN_HOST_V6, MAX_UNIT_BYTES, STORE_HOST_V6, check_frame
 from engine.codec.unit_flavours import MAGICS
 from engine.errors import CannotRead
-from engine.pipeline.files import LogFile, StorePlace, log_files
+from engine.pipeline.files import StorePlace, log_files
 from engine.pipeline.filters import EVERYWHERE, QueryLimits, Span
+from engine.pipeline.log_files import LogFile
 from engine.pipeline.queue_files import Queue, list_queues, raw_end
 from engine.pipeline.splits import Ranges, Split, first_in
 from engine.pipeline.storage import ObjectStorage, OpenFile, opened, storage_of

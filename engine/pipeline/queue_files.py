@@ -18,7 +18,8 @@ from engine.codec.unit_scan import walk_file
 from engine.errors import CannotRead
 from engine.files.layout import parse_file_name
 from engine.pipeline.anchors import ErrorNotingFile, SplitBytes
-from engine.pipeline.files import LogFile, StorePlace, log_files
+from engine.pipeline.files import StorePlace, log_files
+from engine.pipeline.log_files import LogFile
 from engine.pipeline.splits import NEAR_BYTES, Split, edge_of_zeros, first_in
 from engine.pipeline.storage import FolderEntry, join, opened, storage_of
 

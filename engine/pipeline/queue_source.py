@@ -25,8 +25,9 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
-from engine.pipeline.files import LogFile, StorePlace, Unread
+from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.filters import QueryLimits
+from engine.pipeline.log_files import LogFile
 from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.queue_files import Queue, files_of, queues_with_ends
 from engine.pipeline.splits import SkippedRange

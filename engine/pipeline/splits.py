@@ -31,7 +31,8 @@ from engine.codec.unit_scan import Blank, Damage, Decode, Stop, decode_entry_ite
 from engine.errors import CannotRead
 from engine.pipeline.anchors import ErrorNotingFile, SplitBytes, find_anchor
 from engine.pipeline.defaults import SPLIT_BYTES
-from engine.pipeline.files import LogFile, StorePlace, Unread, log_files, look_concurrently
+from engine.pipeline.files import StorePlace, Unread, log_files, look_concurrently
+from engine.pipeline.log_files import LogFile
 from engine.pipeline.storage import opened
 from engine.sentences import sentence
 

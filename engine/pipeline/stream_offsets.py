@@ -24,7 +24,8 @@ from typing import Any
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk_file
 from engine.pipeline.anchors import SplitBytes
-from engine.pipeline.files import LogFile, StorePlace, log_files
+from engine.pipeline.files import StorePlace, log_files
+from engine.pipeline.log_files import LogFile
 from engine.pipeline.splits import NEAR_BYTES, Split, first_in
 from engine.pipeline.storage import opened
 

@@ -716,6 +716,35 @@ DL04 = _rule(
     "restore currterm from a backup, or let another member of the group replace this one.",
     needs=SEEN,
 )
+DL05 = _rule(
+    "DL05",
+    "note",
+    "Entries of a DLedger log that are not committed",
+    "An entry counts when most members of the group have it. The checkpoint of this member, which may be some seconds "
+    "old, does not say so of these entries. The next leader keeps them, or writes its own in their place; producers "
+    "were told of no message that it replaces. A broker of 5.5 that was killed may put them into its queues before "
+    "that.",
+    "start the other members of the group first. The member then gets what their leader has.",
+    kinds={
+        "unknown": Kind(
+            "chat",
+            "no action needed in a group of one member: it commits these entries. With --config the check knows the "
+            "group.",
+        )
+    },
+    needs=SEEN,
+)
+DL06 = _rule(
+    "DL06",
+    "error",
+    "Queue entries of messages that a leader replaced",
+    "The member led an earlier term, and put these messages into its queues before most members had them. A later "
+    "leader wrote other messages in their place, but the queue and index entries stayed. They lead to other messages "
+    "or to none, and new messages with the same queue offsets get no entry on this member.",
+    "let another member lead. Stop this broker, move its store away and start it empty: the leader sends it all "
+    "entries.",
+    needs=SEEN,
+)
 CF05 = _rule(
     "CF05",
     "warn",

@@ -16,6 +16,9 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("CL12", sentence("the commit log is empty or gone: its disk is not mounted, or its files were deleted")),
     ("CL14", sentence("queues and commit log do not fit together")),
     ("CL07", sentence("the files of the commit log are not contiguous")),
+    ("DL01", sentence("an entry of the DLedger log is damaged")),
+    ("DL03", sentence("the DLedger log lost entries that were committed")),
+    ("DL06", sentence("a leader replaced messages that were in queues already")),
     ("CL05", sentence("bytes from another place or from an earlier use of a file are in the commit log")),
     (
         "CL11",
@@ -94,6 +97,8 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("IX03", sentence("a chain in an index file is a loop")),
     ("IX07", sentence("the index has entries of messages after the end of the log")),
     ("IX09", sentence("a chain in an index file skips entries")),
+    ("DL02", sentence("the index of the DLedger log does not fit it")),
+    ("DL04", sentence("the member of the DLedger group lost its newest term")),
     ("CK04", sentence("the confirm offset in the checkpoint is after the end of the log")),
 )
 """Rules in the order in which they explain others, each with what happened then, where a finding does not say it

@@ -105,6 +105,20 @@ def committed_beyond_the_end(root: Path, _: HandmadeStore) -> None:
     (root / "dledger-n0" / "checkpoint").write_text("committedIndex=99999\nendIndex=99999\n")
 
 
+def uncommitted_entries(root: Path, _: HandmadeStore) -> None:
+    as_dledger(root)
+    (root / "dledger-n0" / "checkpoint").write_text("committedIndex=3\nendIndex=3\n")
+
+
+def entry_of_a_replaced_message(root: Path, _: HandmadeStore) -> None:
+    """The newest entry is of a later term, and the queue entry with its place has the size of another message."""
+    as_dledger(root, term=1)
+    with open_store(root) as store:
+        unit = store.log.items_before(store.log.max_offset, 1)[0]
+    path = root / "consumequeue" / unit.topic / str(unit.queue_id) / f"{0:020d}"
+    patch(path, 20 * unit.queue_offset + 8, struct.pack(">i", unit.size + 1))
+
+
 def ext_files_gone(root: Path, handmade: HandmadeStore) -> None:
     """The entries of a queue hold addresses of ext units, and there are no ext files."""
     for number in range(20):
@@ -417,6 +431,8 @@ BROKEN = {
     "DL02": index_rows_gone,
     "DL03": committed_beyond_the_end,
     "DL04": lambda root, store: as_dledger(root, term=3),
+    "DL05": uncommitted_entries,
+    "DL06": entry_of_a_replaced_message,
     "CF05": lambda root, store: None,
     "CF06": first_file_expired,
     "CF07": lambda root, store: declared(root, "Orders", "Payments", readQueueNums=0),

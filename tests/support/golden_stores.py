@@ -37,6 +37,7 @@ NOT_YET_ANSWERED = (
     "tiered",
     "without-mmap",
     "several-log",
+    "controller",
 )
 """Beginnings of the names of stores that are not part of the general comparisons: their queues, tables or log are in a
 RocksDB or a DLedger log, most of the store is in tiered storage, or there is no account of it. A test that

@@ -91,6 +91,11 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             ("Commit log", _log(info)),
             *([("Terms of masters", info.epochs.words)] if info.epochs is not None else []),
             *([("DLedger", _dledger(info.dledger))] if info.dledger is not None else []),
+            *(
+                [("Terms of leaders", info.dledger.term_words)]
+                if info.dledger is not None and len(info.dledger.terms) > 1
+                else []
+            ),
             *(("Timer wheel", _wheel(wheel)) for wheel in info.timer_wheels),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             *([("Lite topics", _lite(info))] if info.lite_topics else []),

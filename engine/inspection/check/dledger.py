@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.codec.dledger import HEADER_SIZE, INDEX_UNIT_SIZE, EntryHeader
+from engine.inspection.check.replaced_entries import undecided
 from engine.inspection.dledger import DLedgerLog
 from engine.inspection.recovery import dledger_source
 from engine.inspection.snapshot import StoreSnapshot
@@ -45,9 +46,11 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     if log is None or source is None or not source.files:
         return
     recovered = recover_entries(source)
+    remains_from = store.log.remains_from
     entries = _walk(store, source, recovered.end_offset)
     begins = source.files[recovered.start_number].start_offset
-    for fault in entries.faults[:MAX_FINDINGS]:
+    faults = [fault for fault in entries.faults if remains_from is None or fault.offset < remains_from]
+    for fault in faults[:MAX_FINDINGS]:
         ends_here = recovered.fault is not None and fault.offset == recovered.fault.offset
         text = sentence(
             "The next start ends the log at the entry at {n:,}: {reason}"
@@ -58,13 +61,14 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         )
         evidence: dict[str, object] = {"found": fault.reason}
         if ends_here:
-            evidence[HAPPENED] = sentence("an entry of the DLedger log is damaged")
+            evidence[HAPPENED] = sentence("the entry at {n:,} of the DLedger log is damaged", n=fault.offset)
         kind = "" if fault.offset >= begins else "older"
         yield catalogue.DL01.finding(text, _path(store, fault.offset), fault.offset, evidence, kind=kind)
     yield from _of_index(log, entries)
     if recovered.refusal is None:
         yield from _of_checkpoint(log, recovered.last_index, recovered.end_offset)
     yield from _of_vote(log, entries.last_header)
+    yield from undecided(store, log)
 
 
 def _walk(store: StoreSnapshot, source: DLedgerSource, log_end: int) -> _Entries:

@@ -297,7 +297,9 @@ def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
     gone = (span for span in log.spans.spans if span.kind in WITHOUT_MESSAGES and not span.is_elsewhere)
     spans = [LostSpan(span.start, span.end, span.time_before, span.time_after) for span in gone]
     spans += [LostSpan(offset, offset + 1, -1, -1) for offset in log.bad_crc]
-    spans.append(LostSpan(log.end, _NO_END, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
+    is_replaced = store.log.remains_from is not None  # by a leader, with all that queues know behind the end
+    end = _NO_END if is_replaced else log.end
+    spans.append(LostSpan(end, _NO_END, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
     return LostSpans(log, spans)
 
 

@@ -33,12 +33,17 @@ _BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DLedgerSource:
-    """A DLedger log as recovery sees it. ``committed_index`` is that of its checkpoint, None without one."""
+    """A DLedger log as recovery sees it. ``committed_index`` is that of its checkpoint, None without one.
+    ``has_other_members``: its group has further members, by the configuration or by the member's vote.
+    ``remains_from``: the end of the entries if bytes of entries follow that a leader replaced, else None.
+    """
 
     files: tuple[ReadOnlyFile, ...]
     index: FileSequence
     folder: Path
     committed_index: int | None = None
+    has_other_members: bool = False
+    remains_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

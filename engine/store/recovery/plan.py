@@ -251,6 +251,10 @@ class Loss:
 class DLedgerPlan:
     """What a start does with a DLedger log: the newest entry that it keeps (−1 for none), the entry from which on it
     writes the index again (None: nowhere), and the offset by which the queues are cut.
+
+    Behind ``committed_index`` a leader decides: in a group of one member it commits these entries, in a larger one it
+    keeps them or writes its own in their place. ``undecided_offset`` is the first of their units (None: no such entry).
+    ``queues_undecided``: the start puts them into queues before that.
     """
 
     last_index: int
@@ -258,6 +262,9 @@ class DLedgerPlan:
     committed_index: int | None  # as the checkpoint says
     index_rebuilt_from: int | None
     queues_cut_at: int | None
+    undecided_offset: int | None = None
+    queues_undecided: bool = False
+    has_other_members: bool = False
 
     def record(self) -> dict[str, Any]:
         """The ``dledger`` of a ``recoveryPlan`` record."""
@@ -267,6 +274,9 @@ class DLedgerPlan:
             "committedIndex": self.committed_index,
             "indexRebuiltFrom": self.index_rebuilt_from,
             "queuesCutAt": self.queues_cut_at,
+            "undecidedOffset": self.undecided_offset,
+            "queuesUndecided": self.queues_undecided,
+            "hasOtherMembers": self.has_other_members,
         }
 
 

@@ -220,14 +220,20 @@ def _plan_dledger(
     if of(release).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
         again = max(files[0].start_offset, table.max_physic, 0)
     table.after = -1
-    if again < end:
-        dispatch_walk = LogWalk(files, dispatch_rules(rules), table, has_entries=True).run_dispatch(again, end)
-        second_pass = DispatchPass(again, end, -1)
+    committed_end = recovered.committed_end
+    dispatch_end = committed_end if dledger.has_other_members and committed_end > 0 else end
+    if again < dispatch_end:
+        dispatch_walk = LogWalk(files, dispatch_rules(rules), table, has_entries=True).run_dispatch(again, dispatch_end)
         read += dispatch_walk.bytes_read
         last_unit = max(last_unit, dispatch_walk.last_unit)
+    if again < end:
+        second_pass = DispatchPass(again, end, -1)
+    undecided_offset = committed_end + HEADER_SIZE if 0 < committed_end < end else None
+    queues_undecided = first_pass is not None and undecided_offset is not None and first_pass.end > undecided_offset
     deleted = tuple(file.path for file in files if file.start_offset > end)
     blockers += _correct_minimums(table, source.log.min_offset, release)
-    dropped = DroppedBytes(files, end)
+    has_remains = dledger.remains_from == end
+    dropped = DroppedBytes([] if has_remains else files, end)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
         release=release,
@@ -238,7 +244,7 @@ def _plan_dledger(
         why=why,
         start_offset=files[start_number].start_offset,
         end_offset=end,
-        end_reason=_entry_fault_words(recovered.fault),
+        end_reason=_entry_fault_words(None if has_remains else recovered.fault),
         units_kept=units,
         units_dropped=dropped.units,
         bytes_dropped=dropped.bytes,
@@ -255,7 +261,7 @@ def _plan_dledger(
         max_physic_offset=known_end,
         log_min=source.log.min_offset,
         log_max=dropped.data_end,
-        notes=(*_dledger_notes(recovered, dledger), *_notes(source)),
+        notes=(*_dledger_notes(recovered, dledger, queues_undecided=queues_undecided), *_notes(source)),
         ext_cuts=ext_cuts,
         confirm_offset=last_unit,
         log_files_deleted=deleted,
@@ -269,6 +275,9 @@ def _plan_dledger(
             dledger.committed_index,
             recovered.index_rebuilt_from,
             cut if is_cut else None,
+            undecided_offset,
+            queues_undecided,
+            dledger.has_other_members,
         ),
     )
 
@@ -291,16 +300,28 @@ def _index_length_blocker(file: ReadOnlyFile) -> Blocker:
     return Blocker("DL02", text, log_line, file.path)
 
 
-def _dledger_notes(recovered: RecoveredEntries, dledger: DLedgerSource) -> Iterator[str]:
+def _dledger_notes(
+    recovered: RecoveredEntries, dledger: DLedgerSource, *, queues_undecided: bool = False
+) -> Iterator[str]:
     """Notes on entries that other members of the group decide about, and on the index."""
     committed = dledger.committed_index
     if committed is not None and committed < recovered.last_index:
-        yield sentence(
-            "The checkpoint calls entries up to {n:,} committed, the log goes on to {m:,}: a group of several members "
-            "may drop the entries in between",
-            n=committed,
-            m=recovered.last_index,
+        template = msgid(
+            "The checkpoint calls entries up to {n:,} committed, the log goes on to {m:,}: in a group of several "
+            "members the leader keeps the entries in between, or writes its own in their place"
         )
+        if dledger.has_other_members:
+            template = msgid(
+                "The checkpoint calls entries up to {n:,} committed, the log goes on to {m:,}: the leader of the group "
+                "keeps the entries in between, or writes its own in their place; until then they are in no queue of "
+                "this plan unless the start itself dispatches them"
+            )
+        yield sentence(template, n=committed, m=recovered.last_index)
+        if queues_undecided:
+            yield sentence(
+                "The start puts these entries into queues before a leader decides: if it replaces them, their queue "
+                "entries stay and lead to other messages (DL06). Without the file abort it does not"
+            )
     if recovered.index_rebuilt_from is not None:
         yield sentence(
             "The index does not fit from entry {n:,} on: the start writes it again from there",

@@ -19,6 +19,14 @@ def test_rocketmqs_bytes_both_ways():
     assert decode(WRITTEN).problem == ""
 
 
+def test_the_table_of_a_broker_after_four_elections():
+    """Both brokers of a real group (5.5.0) had this file; mqadmin getBrokerEpoch listed the same starts."""
+    written = b"5\n1906420405\n1-0\n2-27030\n3-52530\n4-78030\n5-103530\n"
+    table = decode(written)
+    assert (table.problem, [row.start_offset for row in table.epochs]) == ("", [0, 27_030, 52_530, 78_030, 103_530])
+    assert encode(list(table.epochs)) == written
+
+
 @pytest.mark.parametrize(
     ("data", "problem", "stops_start"),
     [

@@ -71,6 +71,7 @@ def test_info_shows_the_entries_of_a_dledger_log(golden):
         "committedIndex": 2812,
         "currentTerm": 0,
         "votedFor": "n0",
+        "terms": [{"term": 0, "firstIndex": 0, "startOffset": 48}],
     }
     assert (info["flavour"], info["notes"]) == (["v1", "dledger"], [])
     assert [part["folder"] for part in info["undecoded"]] == ["rocksdbstore"]
@@ -96,3 +97,32 @@ def test_a_classic_file_behind_the_start_of_a_dledger_log_is_not_read(tmp_path):
     with open_store(root) as store:
         assert [item.offset for item in store.units() if isinstance(item, Unit)][0] == 48
         assert [oddity.kind for oddity in store.log.sequence.oddities] == ["stray"]
+
+
+@pytest.mark.golden
+def test_the_log_of_a_member_ends_before_the_remains_of_entries_that_a_leader_replaced(golden):
+    """The new leader's entries were shorter. What is left of the old ones behind them was read as damage and 21
+    messages.
+    """
+    with open_store(golden("dledger-replaced-5.5.1")) as store:
+        assert store.log.remains_from == store.log.max_offset == 127_651
+        items = list(store.log.walk())
+        assert len([item for item in items if isinstance(item, Unit)]) == 307
+        assert (items[-1].kind, items[-1].offset, len(items)) == ("zero", 127_651, 308)
+        blocks = list(scan_log(store.log))
+        assert sum(block.count for block in blocks[:-1]) == 307
+        assert blocks[-1] == items[-1]
+        assert isinstance(store.log.unit_at(127_976), Stop)
+    with open_store(golden("dledger-old-leader-5.5.1")) as store:
+        assert (store.log.remains_from, store.log.max_offset) == (None, 136_442)
+
+
+@pytest.mark.golden
+def test_terms_of_leaders_are_positions(golden):
+    record = agree.records_of("positions", golden("dledger-replaced-5.5.1"))[0]
+    assert {name: place["offset"] for name, place in record["epochs"].items()} == {"1": 48, "2": 125_138}
+    info = agree.records_of("info", golden("dledger-replaced-5.5.1"))[0]
+    assert info["dledger"]["terms"] == [
+        {"term": 1, "firstIndex": 0, "startOffset": 48},
+        {"term": 2, "firstIndex": 300, "startOffset": 125_138},
+    ]

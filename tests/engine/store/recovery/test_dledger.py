@@ -8,6 +8,7 @@ import golden_stores
 import pytest
 from dledger_damage import DAMAGE, copy_store
 
+from engine.config import read_config
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 
@@ -63,3 +64,28 @@ def test_a_crash_of_5_5_cuts_no_queue_before_the_checkpoint_knows_where_queue_en
             start = plan(store, release)
         assert start.dledger.queues_cut_at == cut, release
         assert (start.undispatched.messages == 0) == (cut is None), release
+
+
+def test_a_start_in_a_group_puts_what_is_not_committed_into_queues_as_a_real_one_did(golden):
+    """The plan took each group for one member, which commits its entries itself."""
+    name = "dledger-old-leader-5.5.1"
+    expected = json.loads((golden_stores.GOLDEN / name / "start.json").read_text(encoding="utf-8"))
+    config = read_config(golden_stores.GOLDEN / name / "broker.conf")
+    with open_store(golden(name), config) as store:
+        start = plan(store, "5.5")
+        older = plan(store, "5.4", losses=False)
+    queues = {f"{queue.topic}/{queue.queue_id}": queue.max_offset for queue in start.queues}
+    assert queues == expected["queues"]
+    assert start.dledger.undecided_offset == expected["maxOffset"] + 48
+    assert (start.dledger.queues_undecided, older.dledger.queues_undecided) == (True, False)
+    assert (start.undispatched.messages, start.dropped.messages) == (0, 0)
+    assert max(queue.max_offset for queue in older.queues if queue.topic == "Doomed") == 0
+
+
+def test_a_clean_start_keeps_queue_entries_of_replaced_messages_before_the_end(golden):
+    name = "dledger-replaced-5.5.1"
+    expected = json.loads((golden_stores.GOLDEN / name / "start.json").read_text(encoding="utf-8"))
+    with open_store(golden(name)) as store:
+        start = plan(store, "5.5")
+    queues = {f"{queue.topic}/{queue.queue_id}": queue.max_offset for queue in start.queues}
+    assert (start.end_offset, start.units_dropped, queues) == (expected["maxOffset"], 0, expected["queues"])
