@@ -31,6 +31,8 @@ MAGIC = 1
 BLANK_MAGIC = -1
 """Magic code of the entry that fills the end of a data file; its size follows."""
 BLANK_HEAD_BYTES = 8
+REMAINS = sentence("remains of entries that a later leader replaced")
+"""What the bytes behind :func:`find_remains_by` are."""
 MAX_REMAINS_BYTES = 8 << 20
 """Bytes behind the newest entry that are searched for remains of older ones: more than the largest message."""
 _NAME_DIGITS = 20

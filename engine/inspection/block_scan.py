@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.codec.columns import BLANK, BLOCK_ROWS, PAGE_BYTES, BulkWalk, UnitColumns, scan_block
+from engine.codec.dledger import REMAINS
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.errors import CannotRead
-from engine.inspection.log_reader import REMAINS
 from engine.mapped.read_only import ReadOnlyFile
 from engine.sentences import sentence
 

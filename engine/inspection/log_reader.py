@@ -35,7 +35,6 @@ BULK = 16 << 20
 """Bytes from which on a walk uses columns: below, loading that code takes longer than walking."""
 FIRST_READ_BYTES = 4096
 BACK_STEP_BYTES = 1 << 16
-REMAINS = sentence("remains of entries that a later leader replaced")
 UNITS_BETWEEN_TAIL_SEARCHES = 512
 """Units walked towards the end of the log before the zero tail is searched again."""
 
@@ -223,7 +222,7 @@ class LogReader:
     def unit_at(self, offset: int, crc: bool = True) -> Item | Stop:
         """The item at ``offset``: a unit, a blank, or a stop with the reason why there is neither."""
         if self.remains_from is not None and offset >= self.remains_from:
-            return Stop(offset, "zero", REMAINS)
+            return Stop(offset, "zero", dledger.REMAINS)
         file = self.sequence.find(offset)
         if file is None:
             return Stop(offset, "end", sentence("no file of the log holds this offset"))
@@ -266,7 +265,7 @@ class LogReader:
                 yield item
                 if isinstance(item, Stop):
                     return
-        yield Stop(end, "zero", REMAINS)
+        yield Stop(end, "zero", dledger.REMAINS)
 
     def _walk(self, start: int | None, stop: int | None, crc: bool, resync: bool) -> Iterator[Item | Stop]:
         offset = self.min_offset if start is None else start

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from engine.codec.dledger import REMAINS
 from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, Field
 from viewer.log.row_markings import RowMarkings
@@ -134,6 +135,9 @@ def look(row: LogRow) -> RowAppearance | None:
         else:
             text = tr("End of file · the next message did not fit · no file follows")
         return RowAppearance("chat", "sunken", "text3", text)
+    if row.kind == "zero" and row.reason == REMAINS:
+        text = tr("End of the log · {reason}", reason=engine_words(row.reason))
+        return RowAppearance("out", "", "text3", text)
     if row.kind == "zero":
         return RowAppearance(
             "out", "", "text3", tr("Zero tail · end of the log · nothing was written after this place")

@@ -25,9 +25,10 @@ from engine.cli.output import Column, Output, Progress, escape_controls, size_te
 from engine.english import number_of
 from engine.errors import NotAStore, StoreError, Undecoded, UsageError
 from engine.files.store_folders import lock_beside
+from engine.inspection.dledger_members import FollowPlan, plan_following
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.start_losses import WalkOptions
 from engine.inspection.undecoded import guess
 from engine.mapped import undo as backup_undo
@@ -63,6 +64,7 @@ def register(commands: Any) -> None:
         "Show what the next start of a broker keeps and loses; do it with --apply (writes)",
         "recover ~/store --plan",
         "recover ~/store --apply",
+        "recover ~/n1/store --plan --leader ~/n2/store",
         "recover ~/store --undo ~/store.kept-20261128-094107",
         parents=[common_options()],
     )
@@ -71,6 +73,8 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--apply", action="store_true", help="do what the plan says, after a question; changes the store"
     )
+    text = "with --plan: also show what a member of a DLedger group gets from this store, if it leads"
+    parser.add_argument("--leader", metavar="STORE", help=text)
     text = "restore every byte that an earlier command changed, from its backup folder"
     parser.add_argument("--undo", metavar="FOLDER", help=text)
     add_release(parser, "plan for the start of this RocketMQ release (default: the one that probably wrote the store)")
@@ -82,6 +86,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.plan + args.apply + (args.undo is not None) != 1:
         options = "--plan (show the plan, change nothing), --apply (do it) or --undo FOLDER (restore a backup)"
         raise UsageError(sentence("recover needs exactly one of {options}", options=options))
+    if args.leader is not None and not args.plan:
+        raise UsageError(sentence("--leader needs --plan"))
     if args.undo is not None:
         return undo(args, out)
     return _apply(args, out) if args.apply else _plan(args, out)
@@ -95,8 +101,41 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
         is_compared = args.release is None and (store.rocksdb_queues is None or of(other).recovers_rocksdb_queues)
         other_recoveries = [_plan_with_progress(store, other, out, losses=False)] if is_compared else []
         written = guess(store)
+        following = _plan_following(store, args.leader) if args.leader is not None else None
     _show(recovery, out, other_recoveries, written=written)
+    if following is not None:
+        _show_following(following, out)
     return int(not recovery.will_start)
+
+
+def _plan_following(store: StoreSnapshot, leader_path: str) -> FollowPlan:
+    with open_store(leader_path) as leader:
+        return plan_following(store, leader)
+
+
+def _show_following(following: FollowPlan, out: Output) -> None:
+    out.record(following.record())
+    if out.as_json:
+        return
+    out.line()
+    name = escape_controls(following.leader)
+    shared = (
+        f"both logs are equal up to entry {following.common_index:,}, which ends at {following.common_end:,}"
+        if following.common_index >= 0
+        else "the logs share no entry"
+    )
+    out.line(f"If {name} leads: {shared}")
+    entries = number_of(following.replaced_entries, "entry", "entries")
+    out.line(f"  {entries} of this member behind it {'is' if following.replaced_entries == 1 else 'are'} replaced")
+    for (topic, queue_id), count in sorted(following.replaced.items()):
+        out.line(f"    {escape_controls(topic)}/{queue_id}: {number_of(count, 'message', 'messages')}")
+    copied = number_of(following.copied, "entry comes", "entries come")
+    out.line(f"  {copied} from the leader; the log then ends at {following.end_offset:,}")
+    if following.committed_lost:
+        lost = number_of(following.committed_lost, "entry", "entries")
+        out.line(f"  {lost} that this member calls committed will be lost: let this member lead")
+    if not following.can_lead:
+        out.line("  this member does not vote for that one, because its own newest entry is newer")
 
 
 def _plan_with_progress(

@@ -78,3 +78,10 @@ def test_a_row_that_was_read_before_the_column_was_made_has_no_value(unit):
 def test_lines_of_the_tree_are_columns_under_their_names_in_tables(line, name):
     assert field_name(line) == name
     assert made_column("nonsense") is None
+
+
+@pytest.mark.golden
+def test_remains_of_replaced_entries_are_no_zero_tail(golden):
+    with open_store(golden("dledger-replaced-5.5.1")) as store:
+        rows = everything(LogSource(store.log))
+    assert look(rows[-1]).words == "End of the log · remains of entries that a later leader replaced"
