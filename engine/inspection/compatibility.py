@@ -124,8 +124,10 @@ class Compatibility:
     @property
     def loses(self) -> bool:
         """True if the start loses something that is in the store, or the broker does not read it."""
-        is_misnumbered = self.plan is not None and (self.plan.misnumbered > 0 or self.plan.loses_new_messages)
-        return bool(self.messages_lost or self.entries_cut or self.index_entries_lost or self.hidden or is_misnumbered)
+        harms_messages = self.plan is not None and bool(
+            self.plan.misnumbered or self.plan.loses_new_messages or self.plan.dispatch_stops_at
+        )
+        return bool(self.messages_lost or self.entries_cut or self.index_entries_lost or self.hidden or harms_messages)
 
     @property
     def verdict(self) -> Verdict:
@@ -177,6 +179,14 @@ class Compatibility:
                     n=self.plan.misnumbered,
                 )
             )
+        if self.plan is not None and self.plan.dispatch_stops_at is not None:
+            parts.append(
+                sentence(
+                    "dispatch would stop at the message {place} at {at:,}",
+                    place=self.plan.dispatch_stops_at.place,
+                    at=self.plan.dispatch_stops_at.offset,
+                )
+            )
         if self.plan is not None and self.plan.loses_new_messages:
             parts.append(sentence("new messages would be lost: two log files begin at one offset"))
         if self.index_entries_lost:
@@ -221,6 +231,9 @@ class Compatibility:
             "entriesAdded": sum(topic.entries_added for topic in self.topics) if start is not None else None,
             "wrongNumbers": start.misnumbered if start is not None else None,
             "losesNewMessages": start.loses_new_messages if start is not None else None,
+            "dispatchStopsAt": (
+                start.dispatch_stops_at.record() if start is not None and start.dispatch_stops_at is not None else None
+            ),
             "indexEntriesRemoved": self.index_entries_removed if start is not None else None,
             "indexEntriesLost": self.index_entries_lost if start is not None else None,
             "topics": [topic.record() for topic in self.topics],
@@ -504,9 +517,14 @@ def _answer(
     facts: _Facts, start: _Start, mode: StorageMode, configuration: Mapping[str, str] | None, *, is_running: bool
 ) -> Compatibility:
     release, contents = start.release, facts.contents
-    refusals = [blocker.message for blocker in (start.plan.blockers if start.plan is not None else ())]
+    blockers = start.plan.blockers if start.plan is not None else ()
+    if rules.writes_light_queues_to_rocksdb(release, mode):
+        blockers = tuple(blocker for blocker in blockers if blocker.finding != "CQ17")
+    refusals = [blocker.message for blocker in blockers]
     refusals += rules.refusals(contents, release, mode, configuration)
     settings = rules.settings_for(contents, release, mode, configuration)
+    if start.plan is not None and start.plan.dispatch_stops_at is not None:
+        settings = rules.without_failing_dispatch(settings, release, mode)
     unknown = list(facts.unknown)
     notes = list(start.plan.notes) if start.plan is not None else []
     if mode.name == "combined" and contents.has_dledger_log:

@@ -161,6 +161,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
             sentence("{note} This plan leaves it out.", note=note.text) for note in undecoded.judged_notes(store)
         ),
         listing=partial(list_folder, reading=store.reading),
+        light=store.config is None or (config.enable_multi_dispatch if rocksdb is None else config.enable_lmq),
         said=store.small_file(paths.confirmed_empty_log),
         dledger=dledger_source(store),
     )

@@ -5,7 +5,8 @@ A message may name further queues. Two names make dispatch fail, and it tries th
 - The name of a lite topic's light queue that is not ``%LMQ%$<topic>$<lite topic>``. A broker of 5.5 fails when it
   notifies clients, behind the entries. Messages that a start dispatches are not notified.
 - A name without ``%LMQ%`` before a light queue. A broker of 5.3 or later stores no queue offset for it, and fails to
-  read one when it writes the entry. A start fails there, too.
+  read one when it writes the entry. A start fails there, too; with queues in a RocksDB it does not fail, but dispatch
+  stops again. There the units of a group, up to 256, are written together: none of them gets a row.
 
 Java: ``ReputMessageService``, ``LiteSubscriptionRegistryImpl.getAllSubscriber``,
 ``ConsumeQueue.multiDispatchLmqQueue``.
@@ -13,6 +14,7 @@ Java: ``ReputMessageService``, ``LiteSubscriptionRegistryImpl.getAllSubscriber``
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 _FOLLOWERS = frozenset({"CQ10", "CQ08", "IX05"})
 """Rules about what messages lack that were not dispatched."""
+_MAX_GROUP_UNITS = 256
+"""Units that dispatch to a RocksDB writes together at most (``RocksGroupCommitService``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +46,15 @@ class StalledDispatch:
     """The message at which dispatch stopped, the name of the queue for it, and the first message behind
     it, if there is one.
 
-    ``is_numbered``: the store has an offset of that queue; without one, a start fails.
+    ``is_numbered``: the store has an offset of that queue; without one, a start fails. ``in_rocksdb``: the queues are
+    in a RocksDB; the start does not fail, and dispatch stops again.
     """
 
     unit: Unit
     queue_name: str
     is_numbered: bool
     first_behind: Unit | None
+    in_rocksdb: bool = False
 
     @property
     def words(self) -> str:
@@ -74,8 +80,10 @@ def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
     The newest entry of all queues must be that of such a message, and messages must follow it; or the next start fails
     at it. Raises :class:`CannotRead`.
     """
-    if store.paths is None or store.rocksdb_queues is not None:  # notifications for these may fail
+    if store.paths is None:
         return None
+    if store.rocksdb_queues is not None:  # notifications for these may fail
+        return _stalled_group(store, store.rocksdb_queues.written_offset())
     newest = max(store.newest_file_entries(), default=None)
     unit = store.log.seen_at(newest[0], crc=False) if newest is not None else None
     if not isinstance(unit, Unit) or props.INNER_MULTI_QUEUE_OFFSET not in unit.properties:
@@ -91,6 +99,20 @@ def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
     first_behind = undecoded.first_behind_dispatch(store, unit.end)
     is_reported = first_behind is not None or (store.abort and not is_numbered)
     return StalledDispatch(unit, name, is_numbered, first_behind) if is_reported else None
+
+
+def _stalled_group(store: StoreSnapshot, dispatched: int) -> StalledDispatch | None:
+    """Return the message at which dispatch to a RocksDB stopped: it is among the first units behind its end.
+
+    A start after a stop dispatches the units behind the one at the end.
+    """
+    units = (item for item in store.log.walk(dispatched, None, crc=False, resync=False) if isinstance(item, Unit))
+    for unit in itertools.islice(units, _MAX_GROUP_UNITS):
+        name = unnumbered_queue(unit)
+        if name is not None and (store.abort or unit.offset > dispatched):
+            first_behind = undecoded.first_behind_dispatch(store, unit.end)
+            return StalledDispatch(unit, name, is_numbered=False, first_behind=first_behind, in_rocksdb=True)
+    return None
 
 
 def _stored_by_lite_release(store: StoreSnapshot, unit: Unit) -> bool:
@@ -138,6 +160,8 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         evidence["firstUnit"] = stalled.first_behind.offset
     is_running = store.lock_state == "held"
     kinds = ("", "stopped") if stalled.is_numbered else ("unnumbered", "unnumberedStopped")
+    if stalled.in_rocksdb:
+        kinds = ("rocksdb", "rocksdbStopped")
     path = file.path if file is not None else None
     yield rules.CQ17.finding(stalled.words, path, stalled.unit.offset, evidence, kind=kinds[0 if is_running else 1])
 

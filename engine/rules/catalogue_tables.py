@@ -567,6 +567,18 @@ CQ17 = _rule(
             "at the number of log files or more. Light queues lack the messages of that time. Stop it in the ordinary "
             "way before you start it with your settings. Find the producer that sets INNER_MULTI_DISPATCH.",
         ),
+        "rocksdb": Kind(
+            None,
+            "set enableLmq and longPollingEnable to false while the broker runs (mqadmin updateBrokerConfig), and back "
+            "when mqadmin brokerStatus has dispatchBehindBytes 0; a restart changes nothing. Light queues lack the "
+            "messages of that time. Find the producer that sets INNER_MULTI_DISPATCH.",
+        ),
+        "rocksdbStopped": Kind(
+            None,
+            "start the broker with enableLmq=false and longPollingEnable=false, else dispatch stops there again. Light "
+            "queues lack the messages of that time. Stop it in the ordinary way before you start it with your settings. "
+            "Find the producer that sets INNER_MULTI_DISPATCH.",
+        ),
     },
     needs=BOTH,
 )

@@ -189,6 +189,21 @@ def settings_for(
     return [setting for setting in settings if not _is_given(setting, configuration)]
 
 
+def writes_light_queues_to_rocksdb(release: Release, mode: StorageMode) -> bool:
+    """Return True if light queues are in a RocksDB: 5.5 does not start with both kinds of queues otherwise."""
+    return mode.queues == "rocksdb" or (mode.name == "combined" and release == "5.5")
+
+
+def without_failing_dispatch(settings: list[Setting], release: Release, mode: StorageMode) -> list[Setting]:
+    """Return ``settings`` for a store with a message at which the dispatch to light queues fails (CQ17)."""
+    if writes_light_queues_to_rocksdb(release, mode):
+        setting = Setting("enableLmq", "false", sentence("dispatch stops at a message (CQ17)"))
+    else:
+        without = sentence("the broker does not start (CQ17)")
+        setting = Setting("enableMultiDispatch", "false", without, is_needed_to_start=True)
+    return [setting, *(other for other in settings if other.key != setting.key)]
+
+
 def _without_size(key: str) -> str:
     if key in _INDEX_SIZES:
         return sentence("the broker misreads the index")

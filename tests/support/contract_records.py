@@ -192,6 +192,10 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "entriesAdded": OPTIONAL_NUMBER,
         "wrongNumbers": OPTIONAL_NUMBER,
         "losesNewMessages": (bool, None),
+        "dispatchStopsAt": (
+            {"topic": str, "queueId": int, "queueOffset": int, "unit": int, "furtherQueue": str},
+            None,
+        ),
         "indexEntriesRemoved": OPTIONAL_NUMBER,
         "indexEntriesLost": OPTIONAL_NUMBER,
         "topics": [

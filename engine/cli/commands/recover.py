@@ -259,7 +259,7 @@ def _for_people(
     if written is not None:
         out.line(f"Probably written by RocketMQ {of(written[0]).covers}: {written[1]}.")
     losses = [loss.messages for loss in (recovery.undispatched, recovery.dropped) if loss is not None]
-    if recovery.will_start and losses:
+    if recovery.will_start and losses and recovery.dispatch_stops_at is None:
         lost = losses_text(sum(losses), recovery.misnumbered, loses_new_messages=recovery.loses_new_messages)
         out.line(f"Lost by this start of RocketMQ {recovery.release}: {lost}{', listed below' if sum(losses) else ''}")
     out.line()

@@ -14,7 +14,7 @@ from engine.files.layout import StorePaths, parse_file_name, wheel_snapshot_posi
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import Release, of
 from engine.sentences import plural, sentence
-from engine.store.recovery.plan import Blocker
+from engine.store.recovery.plan import Blocker, FailedDispatch
 from engine.store.recovery.source import TIMER_METRICS, RecoverySource
 from engine.store.recovery.walk import NO_SUCH_ARRAY
 
@@ -140,6 +140,30 @@ def no_accelerated_start(source: RecoverySource, release: Release) -> list[Block
     text = sentence("enableAcceleratedRecovery is on, and the checkpoint has no logicsPhysicalOffset to begin at")
     log_line = "Accelerated recovery is enabled but checkpoint's logicsPhysicalOffset is invalid"
     return [Blocker("CK05", text, f"load exception java.lang.RuntimeException: {log_line}", path)]
+
+
+def fails_to_dispatch(
+    files: list[ReadOnlyFile], failed: FailedDispatch | None, *, in_recovery: bool, release: Release
+) -> list[Blocker]:
+    """A start ends at a unit without an offset for a further queue, or waits for it where it dispatches after
+    recovery.
+    """
+    if failed is None:
+        return []
+    path = next(file.path for file in files if file.start_offset <= failed.offset < file.end_offset)
+    text = sentence(
+        "The start fails at the message {place} at {at:,}, because it names {name}, which is no light queue, before a "
+        "light queue; with enableMultiDispatch=false it does not"
+        if in_recovery
+        else "The start waits forever: dispatch stops at the message {place} at {at:,}, because it names {name}, which "
+        "is no light queue, before a light queue; with enableMultiDispatch=false it does not",
+        place=failed.place,
+        at=failed.offset,
+        name=failed.queue_name or '""',
+    )
+    log_line = f'java.lang.NumberFormatException: For input string: "{failed.offset_text}"'
+    log_line = f"load exception {log_line}" if in_recovery else f"{log_line}\n{_WAITS[of(release).major]}"
+    return [Blocker("CQ17", text, log_line, path)]
 
 
 def waits_for_ever(

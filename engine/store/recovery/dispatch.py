@@ -20,12 +20,14 @@ from engine.codec.topic_table import TopicTable
 from engine.files.layout import is_folder_name
 from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules
+from engine.store.recovery.plan import FailedDispatch
 from engine.store.recovery.queue_bytes import QueueBytes
 from engine.store.recovery.queues import RecoveredQueue
 from engine.store.recovery.source import QueueFiles
 from engine.system_names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 _INNER = re.compile(rb"INNER_")
+_JAVA_LONG = re.compile(r"[+-]?[0-9]+")
 _NO_MULTI_DISPATCH = (RETRY_PREFIX, SYSTEM_PREFIX)
 Int64 = NDArray[np.int64]
 
@@ -66,6 +68,8 @@ class QueueTable:
         self.taker: UnitReceiver | None = None
         self.dispatched = 0
         self.first_dispatched = -1
+        self.failed: FailedDispatch | None = None
+        """The first unit at which a broker's dispatch fails."""
         self.queues: dict[tuple[str, int], RecoveredQueue] = {}
         for files in queues:
             size = batch_file_size if files.kind == "batch" else file_size
@@ -129,7 +133,14 @@ class QueueTable:
         if len(queue_names) != len(queue_offsets):
             return
         for name, text in zip(queue_names, queue_offsets, strict=True):
-            if not is_folder_name(name) or not text.strip().lstrip("-").isdigit():
+            if "/" in name:
+                continue
+            if _JAVA_LONG.fullmatch(text) is None:
+                self.failed = self.failed or FailedDispatch(
+                    request.topic, request.queue_id, request.queue_offset, place, name, text
+                )
+                continue
+            if not is_folder_name(name):
                 continue
             queue = self.queue(name, 0 if name.startswith(LMQ_PREFIX) else request.queue_id)
             queue.put(request.physical_offset, place, request.size, int(text))

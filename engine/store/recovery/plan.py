@@ -91,6 +91,35 @@ class Blocker:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedDispatch:
+    """The unit at which a broker's dispatch fails: it names the further queue ``queue_name`` and has no number as its
+    offset there (``offset_text``).
+    """
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    offset: int  # of the log
+    queue_name: str
+    offset_text: str
+
+    @property
+    def place(self) -> str:
+        """The unit's topic, queue and queue offset in one word."""
+        return f"{self.topic}/{self.queue_id}/{self.queue_offset}"
+
+    def record(self) -> dict[str, Any]:
+        """The ``dispatchStopsAt`` of a ``recoveryPlan`` record."""
+        return {
+            "topic": self.topic,
+            "queueId": self.queue_id,
+            "queueOffset": self.queue_offset,
+            "unit": self.offset,
+            "furtherQueue": self.queue_name,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class QueueState:
     """State of a queue at one moment of a recovery; what is in bytes counts from the queue's first byte ever.
 
@@ -323,6 +352,7 @@ class RecoveryPlan:
     queues_known: bool = True  # false: the queues' entries, and so the units dispatched again, are unknown
     empty_log: EmptyLog | None = None  # evidence of lost messages: the plan is carried out only with empty_log
     dledger: DLedgerPlan | None = None  # the log is a DLedger log
+    dispatch_stops_at: FailedDispatch | None = None  # no message behind this unit is dispatched
     loses_new_messages: bool = False  # two log files begin at one offset: a broker writes to one and reads the other
 
     @property
@@ -410,6 +440,7 @@ class RecoveryPlan:
             "queuesKnown": self.queues_known,
             "wrongNumbers": self.misnumbered,
             "losesNewMessages": self.loses_new_messages,
+            "dispatchStopsAt": self.dispatch_stops_at.record() if self.dispatch_stops_at is not None else None,
             "dledger": self.dledger.record() if self.dledger is not None else None,
             "undispatched": self.undispatched.record() if self.undispatched is not None else None,
             "dropped": self.dropped.record() if self.dropped is not None else None,

@@ -37,6 +37,7 @@ from engine.store.recovery.plan import (
     DLedgerPlan,
     EmptyLog,
     ExtCut,
+    FailedDispatch,
     GroupBeyondEnd,
     IndexPlan,
     QueuePlan,
@@ -50,6 +51,8 @@ from engine.store.recovery.walk import MAX_READ_BYTES, NO_SUCH_ARRAY, LogWalk, W
 _HEAD_BYTES = 100
 _PHYSICAL_OFFSET = 28
 """Position of the field PHYSICALOFFSET in a unit."""
+_MAX_GROUP_UNITS = 256
+"""Units that the dispatch to a RocksDB puts together at most."""
 _PIECE = 256 << 10
 THIRD_LAST = 3
 LARGE_HEAP_BYTES = 64 << 20
@@ -87,6 +90,7 @@ class _Passes(NamedTuple):
     first: DispatchPass | None
     second: DispatchPass | None
     blocked_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
+    failed: FailedDispatch | None = None  # the unit at which the dispatch of recovery fails
 
 
 def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
@@ -123,6 +127,8 @@ def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution
     if not source.heal:
         blockers += recovery_blockers.out_of_memory(files, walked.end_offset, heap_bytes)
         blockers += recovery_blockers.waits_for_ever(files, passes.blocked_at, end, release)
+        if source.rocksdb is None:
+            blockers += _failed_dispatch(files, passes.failed, table, release)
     dropped = DroppedBytes(files, end)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
@@ -153,6 +159,7 @@ def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
         notes=(
+            *_stopped_dispatch_notes(source, table),
             *_lost_tail_notes(known_end, dropped.data_end),
             *_askew(walked, end),
             *_heap_notes(heap_bytes, walked),
@@ -167,6 +174,7 @@ def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution
         first_pass=passes.first,
         second_pass=passes.second,
         empty_log=missed,
+        dispatch_stops_at=None if source.heal else table.failed,
         loses_new_messages=bool(source.log.doubles),
     )
 
@@ -506,6 +514,7 @@ def _recover_log(
     log_walk = LogWalk(files, walk_rules(rules, source), table, source.watch if execution is None else None)
     walked = log_walk.run(walk_start.number, walk_start.position)
     recovery_pass = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
+    failed = table.failed
     reached = table.max_physic if of(release).cuts_by_end_after_dispatch else known_end
     if table.is_cut(reached, walked.end_offset):
         for queue in table:
@@ -514,14 +523,14 @@ def _recover_log(
             execution.cut(table)
     end = _append_offset(files, walked.end_offset)
     if not of(release).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
-        return _Passes(walked, end, 0, recovery_pass, None, None)
+        return _Passes(walked, end, 0, recovery_pass, None, None, failed)
     start = max(files[0].start_offset, 0 if source.rocksdb is not None else table.max_physic, 0)
     if not of(release).minimum_by_halving:
         for queue in table:
             queue.correct_min(files[0].start_offset, release)
     table.after = -1
     if start >= end:
-        return _Passes(walked, end, 0, recovery_pass, None, None)
+        return _Passes(walked, end, 0, recovery_pass, None, None, failed)
     dispatch_walk = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, end, cross=source.heal)
     blocked_at = (dispatch_walk.end_offset, dispatch_walk.reason) if dispatch_walk.reason else None
     return _Passes(
@@ -531,6 +540,17 @@ def _recover_log(
         recovery_pass,
         DispatchPass(start, dispatch_walk.end_offset, -1),
         blocked_at,
+        failed,
+    )
+
+
+def _failed_dispatch(
+    files: list[ReadOnlyFile], failed: FailedDispatch | None, table: QueueTable, release: Release
+) -> list[Blocker]:
+    """The unit at which dispatch fails: in recovery (``failed``) the start ends there, after it the start waits."""
+    is_in_recovery = failed is not None
+    return recovery_blockers.fails_to_dispatch(
+        files, failed or table.failed, in_recovery=is_in_recovery, release=release
     )
 
 
@@ -832,6 +852,24 @@ def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[In
         is_deleted = source.abort and header.end_timestamp > source.checkpoint.index_msg_timestamp
         (deleted_index if is_deleted else kept_index).append(index_plan)
     return tuple(kept_index), tuple(deleted_index)
+
+
+def _stopped_dispatch_notes(source: RecoverySource, table: QueueTable) -> tuple[str, ...]:
+    """Note on the unit at which the dispatch to queues in a RocksDB stops. It begins again and again with the units that
+    it takes together (``RocksGroupCommitService``), which may begin before it.
+    """
+    if source.rocksdb is None or source.heal or table.failed is None:
+        return ()
+    note = sentence(
+        "The broker starts, and dispatch stops at the message {place} at {at:,}, because it names {name}, which is no "
+        "light queue, before a light queue: no message behind it gets an entry, nor do up to {n} before it. With "
+        "enableLmq=false it does not stop",
+        place=table.failed.place,
+        at=table.failed.offset,
+        name=table.failed.queue_name or '""',
+        n=_MAX_GROUP_UNITS - 1,
+    )
+    return (note,)
 
 
 def _lost_tail_notes(known_end: int, data_end: int) -> tuple[str, ...]:

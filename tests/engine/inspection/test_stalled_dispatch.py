@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import made_rocksdb
 import pytest
 from broken_stores import dispatch_stops
 from handmade_stores import HandmadeStore, healthy
 
 from engine.codec.message import decode
+from engine.config import MessageStoreConfig
 from engine.inspection import open_store
+from engine.inspection.compatibility import CompatOptions, compare
 from engine.inspection.findings import check
+from engine.inspection.recovery import plan
 from engine.inspection.stalled_dispatch import stalled_dispatch, unnumbered_queue, wrong_light_queue
 from engine.inspection.where.evidence import where
 from engine.releases import Release
+from engine.rules.compatibility import MODES
 from engine.rules.findings import Finding
 
 
@@ -137,6 +142,64 @@ def test_the_last_message_of_a_killed_store_keeps_brokers_from_starting(tmp_path
     finding = findings_of(root, "5.5")["CQ17"]
     assert finding.message.endswith("which is no light queue, before a light queue")
     assert finding.severity == "error"
+
+
+@pytest.mark.parametrize("release", ["4.9", "5.3", "5.5"])
+def test_the_plan_of_the_start_names_the_message_at_which_it_fails(tmp_path, handmade, release):
+    """recover --plan and compat said that the broker would start and lose nothing."""
+    root = handmade.write(tmp_path / "store")
+    dispatch_stops(root, handmade, "x,%LMQ%a", ",0")
+    (root / "abort").touch()
+    message = handmade.units[-3]
+    with open_store(root) as store:
+        (blocker,) = plan(store, release).blockers
+    assert (blocker.finding, f"at {message.offset:,}" in blocker.message) == ("CQ17", True)
+    assert 'NumberFormatException: For input string: ""' in blocker.broker_log
+    with open_store(root, MessageStoreConfig(enable_lmq=True)) as store:
+        assert plan(store, release).will_start
+    (answer,) = compare(lambda: open_store(root), CompatOptions(((release, MODES["files"]),)))
+    assert answer.verdict == "refused"
+    assert ("enableMultiDispatch", "false", True) in [
+        (setting.key, setting.value, setting.is_needed_to_start) for setting in answer.settings
+    ]
+
+
+def test_with_queues_in_a_rocksdb_the_broker_starts_and_dispatch_stops_again(tmp_path, handmade):
+    """Real 5.3.3, 5.4.0 and 5.5.1 start, and write no row of the units that they dispatch together with the message."""
+    dispatched = handmade.end
+    handmade.put(more={"INNER_MULTI_DISPATCH": "x,%LMQ%a", "INNER_MULTI_QUEUE_OFFSET": ",0"})
+    handmade.put("Payments", 0)
+    root = handmade.write(tmp_path / "store")
+    made_rocksdb.make_database(root / "consumequeue", made_rocksdb.rows_of_store(handmade))
+    rows = made_rocksdb.QueueRows(root / "consumequeue")
+    rows.forget_from(dispatched)
+    rows.write()
+    assert "CQ17" not in findings_of(root)  # a start after a stop begins behind the message
+    (root / "abort").touch()
+    finding = findings_of(root)["CQ17"]
+    assert (finding.severity, finding.offset) == ("error", dispatched)
+    assert "enableLmq=false" in finding.next_step
+    with open_store(root) as store:
+        start = plan(store)
+    assert start.will_start
+    assert start.dispatch_stops_at is not None
+    assert start.dispatch_stops_at.offset == dispatched
+    assert any("dispatch stops at the message" in note for note in start.notes)
+    with open_store(root, MessageStoreConfig(enable_multi_dispatch=True)) as store:
+        assert plan(store).dispatch_stops_at is None
+    (answer,) = compare(lambda: open_store(root), CompatOptions((("5.5", MODES["rocksdb"]),)))
+    assert (answer.verdict, answer.exit_code) == ("loses", 1)
+    assert "dispatch would stop at the message" in answer.message
+
+
+@pytest.mark.parametrize(("release", "verdict"), [("5.4", "refused"), ("5.5", "loses")])
+def test_beside_a_rocksdb_for_light_queues_the_broker_starts(tmp_path, handmade, release, verdict):
+    """Files get no entries of light queues with combineCQUseRocksdbForLmq, which 5.5 needs: real 5.5.1 starts."""
+    root = handmade.write(tmp_path / "store")
+    dispatch_stops(root, handmade, "x,%LMQ%a", ",0")
+    (root / "abort").touch()
+    (answer,) = compare(lambda: open_store(root), CompatOptions(((release, MODES["combined"]),)))
+    assert answer.verdict == verdict
 
 
 def test_a_part_of_a_store_is_not_judged(root):
