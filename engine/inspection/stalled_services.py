@@ -348,12 +348,12 @@ def _stalled_groups(store: StoreSnapshot, newest: int) -> Iterator[StalledServic
 
 
 def stalled_revives(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
-    """The queues whose pops are not revived; nothing if queues or offsets are not decoded."""
-    if any(store.undecoded_part(subject) is not None for subject in ("log", "queues", "offsets")):
+    """The queues whose pops are not revived, in files or in a RocksDB; nothing if queues or offsets are unknown."""
+    if any(store.why_unknown(subject) is not None for subject in ("log", "queues", "offsets")):
         return
     queues = [
         (topic, queue_id, queue)
-        for topic, by_id in sorted(store.topics().items())
+        for topic, by_id in sorted(store.queues_by_topic().items())
         if topic.startswith(REVIVE_PREFIX)
         for queue_id, queue in sorted(by_id.items())
     ]
@@ -377,7 +377,7 @@ def unrevived_checkpoint(store: StoreSnapshot, service: StalledService, unit: Un
     """The first checkpoint that waits for the stalled revive ``service`` and holds ``unit``, if the group has not
     acknowledged it.
     """
-    queue = store.queue(service.topic, service.queue_id)
+    queue = store.find_queue(service.topic, service.queue_id)
     if queue is None:
         return None
     start = _revive_offsets(store).get((service.topic, service.queue_id), _NO_OFFSET) + 1

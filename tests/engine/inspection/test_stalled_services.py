@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import made_rocksdb
 import pytest
 import report_states
 from broken_stores import level_stands_still, table
@@ -142,6 +143,23 @@ def test_a_message_of_a_level_beyond_its_queue_does_not_just_wait(tmp_path, real
     assert ("stands still" in result.next_step and "CF09" in result.next_step) == is_beyond
     levels = [evidence.holds for evidence in result.evidence if evidence.what == "service"]
     assert levels == (["Delay level 3 is delivered from 9 on, its queue ends at 1"] if is_beyond else [])
+
+
+def test_the_stalled_revive_of_a_store_with_queues_in_a_rocksdb(tmp_path):
+    """Such stores were passed over."""
+    handmade = HandmadeStore()
+    popped = handmade.put()
+    handmade.put(report_states.REVIVE, 0, body=report_states.check_point(handmade.time), tags="ck")
+    for _ in range(30):
+        handmade.put(step=MINUTE)
+    root = handmade.write(tmp_path / "store")
+    made_rocksdb.make_database(root / "consumequeue", made_rocksdb.rows_of_store(handmade))
+    table(root, "consumerOffset.json", '{"offsetTable":{}}')
+    (service,) = services(root)
+    assert (service.kind, service.next_offset, service.overdue) == ("revive", 0, 1)
+    with open_store(root) as store:
+        (result,) = where(store, str(popped.offset))
+    assert "CF13" in result.next_step
 
 
 @pytest.mark.parametrize(
