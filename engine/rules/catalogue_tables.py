@@ -576,8 +576,8 @@ CQ17 = _rule(
         "rocksdbStopped": Kind(
             None,
             "start the broker with enableLmq=false and longPollingEnable=false, else dispatch stops there again. Light "
-            "queues lack the messages of that time. Stop it in the ordinary way before you start it with your settings. "
-            "Find the producer that sets INNER_MULTI_DISPATCH.",
+            "queues lack the messages of that time. Stop it in the ordinary way before you start it with your "
+            "settings. Find the producer that sets INNER_MULTI_DISPATCH.",
         ),
     },
     needs=BOTH,

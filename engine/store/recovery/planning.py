@@ -855,8 +855,8 @@ def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[In
 
 
 def _stopped_dispatch_notes(source: RecoverySource, table: QueueTable) -> tuple[str, ...]:
-    """Note on the unit at which the dispatch to queues in a RocksDB stops. It begins again and again with the units that
-    it takes together (``RocksGroupCommitService``), which may begin before it.
+    """Note on the unit at which the dispatch to queues in a RocksDB stops. Dispatch repeats the group of units that it
+    takes together (``RocksGroupCommitService``), which may begin before it.
     """
     if source.rocksdb is None or source.heal or table.failed is None:
         return ()
