@@ -235,16 +235,19 @@ def find_remains_by(
         header_at: returns the header of the entry at an offset of the log, None where there is none.
         next_header: returns the first header with a unit behind it at or behind an offset of the log, None for none.
     """
-    if checkpoint is None or checkpoint.end_index is None or checkpoint.end_index < 0:
+    if checkpoint is None:
         return None
-    number, row = checkpoint.end_index, index_row(checkpoint.end_index)
+    number = -1 if checkpoint.committed_index is None else checkpoint.committed_index
+    if number < 0:
+        number = -1 if checkpoint.end_index is None else checkpoint.end_index
+    row = index_row(number) if number >= 0 else None
     if row is None or row.magic != MAGIC or row.index != number:
         return None
     while (following := index_row(number + 1)) is not None:
         if following.magic != MAGIC or following.index != number + 1 or following.term < row.term:
             break
         number, row = number + 1, following
-    if (checkpoint.committed_index or 0) > number or (vote is not None and (vote.term or 0) < row.term):
+    if vote is not None and (vote.term or 0) < row.term:
         return None
     newest = header_at(row.position)
     if newest is None or (newest.index, newest.term, newest.size) != (number, row.term, row.size):

@@ -87,12 +87,12 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 """Name → function that makes the damage in a store's folder."""
 
 
-def copy_store(source: Path, target: Path) -> Path:
+def copy_store(source: Path, target: Path, member: str = "dledger-n0") -> Path:
     """Copy a store with its sparse index file."""
-    shutil.copytree(source, target, ignore=lambda folder, names: ["index"] if folder.endswith("dledger-n0") else [])
-    index = source / "dledger-n0" / "index" / f"{0:020}"
-    (target / "dledger-n0" / "index").mkdir()
-    with index.open("rb") as file, (target / "dledger-n0" / "index" / index.name).open("wb") as copy:
+    shutil.copytree(source, target, ignore=lambda folder, names: ["index"] if folder.endswith(member) else [])
+    index = source / member / "index" / f"{0:020}"
+    (target / member / "index").mkdir()
+    with index.open("rb") as file, (target / member / "index" / index.name).open("wb") as copy:
         copy.write(file.read(1 << 20))
         copy.truncate(index.stat().st_size)
     return target

@@ -126,3 +126,14 @@ def test_terms_of_leaders_are_positions(golden):
         {"term": 1, "firstIndex": 0, "startOffset": 48},
         {"term": 2, "firstIndex": 300, "startOffset": 125_138},
     ]
+
+
+@pytest.mark.golden
+def test_the_end_of_a_member_is_found_with_an_older_checkpoint(golden, tmp_path):
+    """It is written every few seconds: a member that was killed just after its entries were replaced has the end of
+    the old ones in it.
+    """
+    root = copy_store(golden("dledger-replaced-5.5.1"), tmp_path / "store", member="dledger-n1")
+    (root / "dledger-n1" / "checkpoint").write_text("committedIndex=299\nendIndex=327\n")
+    with open_store(root) as store:
+        assert store.log.remains_from == store.log.max_offset == 127_651
