@@ -486,6 +486,8 @@ class _FileBytes:
 
     def next_data(self, position: int) -> int:
         """Position of the next data, as the file system knows it: holes read as zero bytes."""
+        if not self._file.reads_by_itself:
+            return next((max(start, position) for start, stop in self._file.extents(position) if stop > position), -1)
         descriptor = self._file.descriptor()
         try:
             return os.lseek(descriptor, position, os.SEEK_DATA)

@@ -10,7 +10,7 @@ import contextlib
 import os
 import shlex
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +39,7 @@ from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.inspection.rocksdb_rows import RocksRows, is_row_subject
 from engine.inspection.rocksdb_tables import RocksTables
 from engine.mapped.read_only import DescriptorCache, FileSequence, LogFiles, LoneFile, ReadOnlyFile
-from engine.mapped.reading import Reading, Unread
+from engine.mapped.reading import Reading, Unread, read_through
 from engine.releases import Release
 from engine.rules.compatibility import QueueSource
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, in_the_way_of_writing
@@ -50,6 +50,8 @@ from engine.system_names import LMQ_PREFIX
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
+    from engine.patching.patched_disk import PatchedDisk
+    from engine.patching.patches import Patch
 
 AnyQueue = QueueReader | RocksQueueReader
 """A queue in files or in a RocksDB, for readers that need no files."""
@@ -78,12 +80,36 @@ class Geometry:
     sources: dict[str, str]
 
 
-def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> StoreSnapshot:
+def open_store(
+    path: str | Path, config: MessageStoreConfig | None = None, patches: Iterable[Patch] = ()
+) -> StoreSnapshot:
     """Open a store, a directory above one, a commitlog folder or one file of a log, for reading only.
 
-    Raises :class:`NotAStore` with what is there instead, :class:`CannotRead` without the necessary rights.
+    With ``patches`` it is read as they would leave it; their files are below the store's own folder.
+
+    Raises :class:`NotAStore` with what is there instead, :class:`CannotRead` without the necessary rights,
+    :class:`engine.patching.patches.BadPatch` if a patch does not fit to the store.
     """
-    return StoreSnapshot(recognise(path, reading := Reading()), config, reading)
+    opening = recognise(path, reading := Reading())
+    patches = tuple(patches)
+    return _open_patched(opening, config, patches) if patches else StoreSnapshot(opening, config, reading)
+
+
+def _open_patched(opening: Opening, config: MessageStoreConfig | None, patches: Iterable[Patch]) -> StoreSnapshot:
+    from engine.patching.patched_disk import PatchedDisk
+    from engine.patching.patches import BadPatch
+
+    if opening.kind != "store":
+        raise BadPatch(sentence("patches need a store, not a part of one"), file=str(opening.path))
+    disk = PatchedDisk(opening.path, patches)
+    try:
+        with read_through(disk):
+            snapshot = StoreSnapshot(recognise(opening.path, reading := Reading()), config, reading)
+    except BaseException:
+        disk.close()
+        raise
+    snapshot.patched_disk = disk
+    return snapshot
 
 
 NO_LOG_FOLDER = sentence("The store has no commitlog folder")
@@ -107,6 +133,8 @@ class StoreSnapshot:
         """The requested release (--release); None: the one that probably wrote the store."""
         self.queue_source: QueueSource | None = None
         """The queues of a supposed storage mode; set it before the first question. None: those of the store's mode."""
+        self.patched_disk: PatchedDisk | None = None
+        """Where patches are laid over the store's files; None if the store is read as it is."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None
@@ -163,6 +191,8 @@ class StoreSnapshot:
             self._rocksdb_index.close()
         self._log.close()
         self._cache.close()
+        if self.patched_disk is not None:
+            self.patched_disk.close()
 
     @property
     def config_words(self) -> str | None:

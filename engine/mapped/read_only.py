@@ -19,7 +19,7 @@ from pathlib import Path
 
 from engine.errors import CannotRead
 from engine.files.layout import parse_file_name
-from engine.mapped.reading import Identity, Reading, data_extents
+from engine.mapped.reading import Identity, Reading
 from engine.sentences import sentence
 
 OPEN_FILES = 128
@@ -144,7 +144,7 @@ class ReadOnlyFile:
         """
         descriptor = self.descriptor()
         try:
-            return data_extents(descriptor, position, self.size)
+            return self._cache.reading.extents(descriptor, position, self.size)
         finally:
             os.close(descriptor)
 
@@ -159,7 +159,7 @@ class ReadOnlyFile:
         """True if compiled code may read through :meth:`descriptor`; what it cannot read is read again by
         :meth:`read`.
         """
-        return self._cache.reading.is_system
+        return self._cache.reading.is_plain(self.path)
 
     def descriptor(self) -> int:
         """Return a descriptor for bulk reading, which the caller must close."""

@@ -111,6 +111,12 @@ class ReadingDisk(Protocol):
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
         """Fill ``view`` from ``position`` on, or a part of it; returns the number of bytes."""
 
+    def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+        """Return spans (start, stop) from ``position`` to ``size`` that hold data."""
+
+    def is_plain(self, path: str) -> bool:
+        """Return True if the system's calls with a descriptor of ``path`` return what this disk returns."""
+
 
 class SystemDisk:
     """The operating system's calls."""
@@ -138,6 +144,12 @@ class SystemDisk:
 
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
         return os.preadv(descriptor, [view], position)
+
+    def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+        return data_extents(descriptor, position, size)
+
+    def is_plain(self, path: str) -> bool:  # noqa: ARG002
+        return type(self) is SystemDisk  # a derived disk may return other bytes
 
 
 Gathered = dict[Unread, None]
@@ -182,10 +194,13 @@ class Reading:
         self._recorded: Gathered = {}
         self._lock = threading.Lock()
 
-    @property
-    def is_system(self) -> bool:
-        """True if the calls go to the operating system itself."""
-        return self._disk is _SYSTEM
+    def is_plain(self, path: str) -> bool:
+        """Return True if compiled code may read a descriptor of ``path`` by itself."""
+        return self._disk.is_plain(path)
+
+    def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+        """Return spans (start, stop) from ``position`` to ``size`` that hold data, as far as the file system says."""
+        return self._disk.extents(descriptor, position, size)
 
     @property
     def unread(self) -> tuple[Unread, ...]:

@@ -59,7 +59,7 @@ def test_a_failing_disk_is_recorded_by_reader_and_collector(tmp_path):
     (tmp_path / "f").write_bytes(b"12345678")
     with gather_unread() as gathered, read_through(FailingDisk(tmp_path, "read", 0)):
         door, alone = Reading(), Reading(alone=True)
-    assert not door.is_system
+    assert not door.is_plain(str(tmp_path))
     for item in (door, alone):
         descriptor = item.open(tmp_path / "f")
         with pytest.raises(CannotRead):

@@ -1,0 +1,59 @@
+"""Make the changes of patches in the store itself.
+
+The caller holds the store's lock and passes a disk that saves what is about to change
+(:class:`engine.mapped.backup.BackupDisk`), so the store can be restored as it was after a stop at any point. Every
+patch is checked against the store before the first byte is written.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from engine.mapped.disk import Disk, put_file
+from engine.patching.patched_disk import MAX_IN_MEMORY_BYTES, PatchedDisk
+from engine.patching.patches import BadPatch, MoveFile, Patch, PatchList, RemoveFile, WriteBytes, WriteFile
+from engine.sentences import sentence
+
+
+def check_patches(root: Path, patches: PatchList) -> None:
+    """Raise :class:`BadPatch` if a patch does not fit to the store at ``root``; nothing is written."""
+    PatchedDisk(root, patches).close()
+
+
+def apply_patches(root: Path, patches: PatchList, disk: Disk) -> None:
+    """Change the store at ``root`` as ``patches`` say; everything is on the disk when this returns.
+
+    Raises :class:`BadPatch` before anything is written, ``OSError`` if the disk refuses.
+    """
+    check_patches(root, patches)
+    for patch in patches:
+        _apply(patch, root.joinpath(*patch.file.split("/")), root, disk)
+
+
+def _apply(patch: Patch, path: Path, root: Path, disk: Disk) -> None:
+    match patch:
+        case WriteFile():
+            put_file(disk, path, patch.new)
+        case WriteBytes():
+            size = path.stat().st_size
+            if size <= MAX_IN_MEMORY_BYTES:
+                content = disk.read_file(path) or b""
+                put_file(disk, path, content[: patch.offset] + patch.new + content[patch.offset + len(patch.new) :])
+                return
+            file = disk.open(path, size)
+            try:
+                file.write(patch.offset, patch.new)
+                file.flush(patch.offset, patch.offset + len(patch.new))
+            finally:
+                file.close()
+        case RemoveFile():
+            disk.delete(path)
+            disk.sync_folder(path.parent)
+        case MoveFile():
+            target = root.joinpath(*patch.target.split("/"))
+            if os.path.lexists(target):
+                raise BadPatch(sentence("expected no such file, found one"), file=patch.target)
+            disk.replace(path, target)
+            disk.sync_folder(path.parent)
+            disk.sync_folder(target.parent)

@@ -1,0 +1,332 @@
+"""The store as patches would leave it, for every reader; the store itself is only read.
+
+All reading of a store goes through :class:`engine.mapped.reading.Reading`, and that through a
+:class:`~engine.mapped.reading.ReadingDisk`. :class:`PatchedDisk` is such a disk::
+
+    reader ── Reading ── PatchedDisk ─┬─ file without patches: the system's own descriptor, as without the layer
+                                      ├─ small or new file:    its new content, in a file in memory
+                                      └─ large file:           the system's descriptor; patched spans are laid over
+                                                               what is read
+
+A patched file has another time of change than the file below it: caches that know files by their time do not mix
+them up.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from engine.mapped.reading import SystemDisk
+from engine.patching.patches import (
+    SAMPLE_BYTES,
+    BadPatch,
+    MoveFile,
+    Patch,
+    RemoveFile,
+    WriteBytes,
+    WriteFile,
+    sample_digest,
+)
+from engine.sentences import plural, sentence
+
+MAX_IN_MEMORY_BYTES = 1 << 20
+"""Larger files are not copied into memory: patched spans are laid over them."""
+
+
+@dataclass(slots=True)
+class _PatchedFile:
+    """A file as the patches so far leave it: bytes of ``base`` under ``spans``, or ``content``; absent without both."""
+
+    base: str | None = None
+    content: bytes | None = None
+    spans: list[tuple[int, bytes]] = field(default_factory=list)
+    changes: int = 0
+    """A checksum of the patches: part of the time of change."""
+    descriptor: int = -1
+
+    @property
+    def is_absent(self) -> bool:
+        return self.base is None and self.content is None
+
+
+class PatchedDisk(SystemDisk):
+    """The system's files with ``patches`` over those of the store at ``root``. :meth:`close` frees its memory.
+
+    Raises :class:`BadPatch` if a patch does not fit to what is in the store, ``OSError`` if that cannot be read.
+    """
+
+    def __init__(self, root: str | Path, patches: Iterable[Patch]) -> None:
+        self._root = _absolute(root)
+        self._files: dict[str, _PatchedFile] = {}
+        self._by_identity: dict[tuple[int, int], _PatchedFile] = {}
+        for patch in patches:
+            self._add(patch)
+        for file in self._files.values():
+            if file.content is not None:
+                file.descriptor = _file_in_memory(file.content)
+                self._by_identity[_identity(os.fstat(file.descriptor))] = file
+            elif file.base is not None:
+                self._by_identity[_identity(Path(file.base).stat())] = file
+
+    def close(self) -> None:
+        """Free the files in memory."""
+        for file in self._files.values():
+            if file.descriptor >= 0:
+                os.close(file.descriptor)
+                file.descriptor = -1
+
+    # -- patches
+
+    def _add(self, patch: Patch) -> None:
+        file = self._file_for_change(patch.file)
+        file.changes = zlib.crc32(repr(sorted(patch.record().items())).encode(), file.changes)
+        match patch:
+            case WriteBytes():
+                self._expect(patch, patch.offset, patch.old, self._read(file, len(patch.old), patch.offset))
+                if file.content is not None:
+                    end = patch.offset + len(patch.new)
+                    file.content = file.content[: patch.offset] + patch.new + file.content[end:]
+                else:
+                    file.spans.append((patch.offset, patch.new))
+            case WriteFile():
+                if patch.old is None and not file.is_absent:
+                    raise BadPatch(sentence("expected no such file, found one"), file=patch.file)
+                if patch.old is not None and file.is_absent:
+                    raise BadPatch(sentence("the patch does not fit: there is no such file"), file=patch.file)
+                if patch.old is not None:
+                    size = self._size(file)
+                    self._expect(patch, 0, patch.old, self._read(file, size, 0) if size <= len(patch.old) else b"")
+                file.base, file.content, file.spans = None, patch.new, []
+            case RemoveFile():
+                self._expect_sample(patch, file)
+                file.base, file.content, file.spans = None, None, []
+            case MoveFile():
+                self._expect_sample(patch, file)
+                target = self._file_for_change(patch.target)
+                if not target.is_absent:
+                    raise BadPatch(sentence("expected no such file, found one"), file=patch.target)
+                target.base, target.content, target.spans = file.base, file.content, file.spans
+                target.changes = file.changes
+                file.base, file.content, file.spans = None, None, []
+
+    def _file_for_change(self, name: str) -> _PatchedFile:
+        path = str(Path(self._root, *name.split("/")))
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = _PatchedFile()
+            with suppress(FileNotFoundError, NotADirectoryError):
+                info = os.lstat(path)
+                if not stat.S_ISREG(info.st_mode):
+                    raise BadPatch(sentence("expected a regular file"), file=name)
+                if info.st_size <= MAX_IN_MEMORY_BYTES:
+                    file.content = _read_path(path, info.st_size, 0)
+                else:
+                    file.base = path
+        return file
+
+    def _size(self, file: _PatchedFile) -> int:
+        if file.content is not None:
+            return len(file.content)
+        return Path(file.base).stat().st_size if file.base is not None else 0
+
+    def _read(self, file: _PatchedFile, size: int, position: int) -> bytes:
+        if file.content is not None:
+            return file.content[position : position + size]
+        if file.base is None:
+            return b""
+        return _laid_over(_read_path(file.base, size, position), position, file.spans)
+
+    def _expect(self, patch: Patch, offset: int, expected: bytes, actual: bytes) -> None:
+        if actual == expected:
+            return
+        pairs = enumerate(zip(expected, actual, strict=False))
+        place = next((n for n, (left, right) in pairs if left != right), min(len(expected), len(actual)))
+        message = sentence(
+            "the patch does not fit: expected {expected}, found {actual}",
+            expected=expected[place : place + 8].hex(" ") or sentence("the end of the file"),
+            actual=actual[place : place + 8].hex(" ") or sentence("the end of the file"),
+        )
+        raise BadPatch(message, file=patch.file, offset=offset + place)
+
+    def _expect_sample(self, patch: RemoveFile | MoveFile, file: _PatchedFile) -> None:
+        size = self._size(file)
+        if file.is_absent:
+            raise BadPatch(sentence("the patch does not fit: there is no such file"), file=patch.file)
+        if size != patch.size:
+            message = plural(
+                "the patch does not fit: expected {expected:,} bytes, found {n:,} byte",
+                "the patch does not fit: expected {expected:,} bytes, found {n:,} bytes",
+                n=size,
+                expected=patch.size,
+            )
+            raise BadPatch(message, file=patch.file)
+        tail = max(size - SAMPLE_BYTES, 0)
+        digest = sample_digest(self._read(file, SAMPLE_BYTES, 0), self._read(file, SAMPLE_BYTES, tail))
+        if digest != patch.sample:
+            raise BadPatch(sentence("the patch does not fit: the file has another content"), file=patch.file)
+
+    # -- the system's calls
+
+    def open(self, path: str) -> int:
+        file = self._files.get(_absolute(path))
+        if file is None:
+            return super().open(path)
+        if file.is_absent:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return os.dup(file.descriptor) if file.base is None else super().open(file.base)
+
+    def entries(self, folder: str) -> list[os.DirEntry[str]]:
+        prefix = _absolute(folder) + os.sep
+        below = {path: file for path, file in self._files.items() if path.startswith(prefix)}
+        try:
+            listed = super().entries(folder)
+        except FileNotFoundError:
+            if all(file.is_absent for file in below.values()):
+                raise
+            listed = []
+        names = {entry.name for entry in listed}
+        kept_entries: list[os.DirEntry[str]] = [
+            entry for entry in listed if (file := below.get(prefix + entry.name)) is None or not file.is_absent
+        ]
+        below_names = {
+            path.removeprefix(prefix).partition(os.sep)[0] for path, file in below.items() if not file.is_absent
+        }
+        for name in sorted(below_names - names):
+            kept_entries.append(cast("os.DirEntry[str]", _NewEntry(Path(folder, name), prefix + name in below, self)))
+        return kept_entries
+
+    def look(self, path: str, follow: bool) -> os.stat_result:
+        absolute = _absolute(path)
+        file = self._files.get(absolute)
+        if file is None:
+            try:
+                return super().look(path, follow)
+            except FileNotFoundError:
+                if self._has_new_files_below(absolute):
+                    return Path(self._root).stat()
+                raise
+        if file.is_absent:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return self._changed_stat(file, os.fstat(file.descriptor) if file.base is None else Path(file.base).stat())
+
+    def look_at(self, entry: os.DirEntry[str] | _NewEntry, follow: bool) -> os.stat_result:
+        if isinstance(entry, os.DirEntry) and _absolute(entry.path) not in self._files:
+            return super().look_at(entry, follow)
+        return self.look(entry.path, follow)
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        data = super().read(descriptor, size, position)
+        file = self._by_identity.get(_identity(os.fstat(descriptor)))
+        return data if file is None else _laid_over(data, position, file.spans)
+
+    def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
+        count = super().read_into(descriptor, view, position)
+        file = self._by_identity.get(_identity(os.fstat(descriptor)))
+        if file is not None and file.spans:
+            view[:count] = _laid_over(bytes(view[:count]), position, file.spans)
+        return count
+
+    def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+        """Implement :meth:`ReadingDisk.extents`: a patched span is data, also in a hole."""
+        extents = super().extents(descriptor, position, size)
+        file = self._by_identity.get(_identity(os.fstat(descriptor)))
+        if file is None or not file.spans:
+            return extents
+        spans = [(max(start, position), min(start + len(data), size)) for start, data in file.spans]
+        merged: list[tuple[int, int]] = []
+        for start, stop in sorted([*extents, *(span for span in spans if span[0] < span[1])]):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+            else:
+                merged.append((start, stop))
+        return merged
+
+    def is_plain(self, path: str) -> bool:
+        """Implement :meth:`ReadingDisk.is_plain`: compiled code reads files without patches by itself."""
+        file = self._files.get(_absolute(path))
+        return file is None or not file.spans
+
+    def _has_new_files_below(self, folder: str) -> bool:
+        return any(path.startswith(folder + os.sep) and not file.is_absent for path, file in self._files.items())
+
+    @staticmethod
+    def _changed_stat(file: _PatchedFile, info: os.stat_result) -> os.stat_result:
+        modified_ns = (info.st_mtime_ns if file.base is not None else 0) + (file.changes | 1)
+        values = list(info)[:10]
+        values[8] = modified_ns // 10**9
+        names = ("st_atime", "st_ctime", "st_atime_ns", "st_ctime_ns", "st_blksize", "st_blocks", "st_rdev")
+        others = {name: getattr(info, name) for name in names if hasattr(info, name)}
+        return os.stat_result(values, {**others, "st_mtime": modified_ns / 10**9, "st_mtime_ns": modified_ns})
+
+
+class _NewEntry:
+    """A file or folder that a patch creates, as a folder lists it."""
+
+    def __init__(self, path: Path, is_file: bool, disk: PatchedDisk) -> None:
+        self.path = str(path)
+        self.name = path.name
+        self._is_file = is_file
+        self._disk = disk
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002
+        return not self._is_file
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002
+        return self._is_file
+
+    def is_symlink(self) -> bool:
+        return False
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return self._disk.look(self.path, follow_symlinks)
+
+
+def _absolute(path: str | Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 (a link is a name of its own: it is not followed)
+
+
+def _identity(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino
+
+
+def _laid_over(data: bytes, position: int, spans: list[tuple[int, bytes]]) -> bytes:
+    """Return ``data``, which begins at ``position``, with ``spans`` over it; a later span is over an earlier one."""
+    end = position + len(data)
+    changed: bytearray | None = None
+    for start, new in spans:
+        first, last = max(start, position), min(start + len(new), end)
+        if first < last:
+            changed = bytearray(data) if changed is None else changed
+            changed[first - position : last - position] = new[first - start : last - start]
+    return data if changed is None else bytes(changed)
+
+
+def _read_path(path: str, size: int, position: int) -> bytes:
+    descriptor = SystemDisk().open(path)
+    try:
+        return os.pread(descriptor, size, position)
+    finally:
+        os.close(descriptor)
+
+
+def _file_in_memory(content: bytes) -> int:
+    """Return a descriptor of a file without a name that holds ``content``."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("storescope", os.MFD_CLOEXEC)
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    return descriptor

@@ -1,0 +1,184 @@
+"""A store with patches over it reads as a copy in which they were made; the store stays as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from golden_stores import changes, fingerprint
+
+from engine.codec.message import Unit
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.mapped.disk import RealDisk
+from engine.mapped.reading import Reading, read_through
+from engine.patching import patched_disk
+from engine.patching.apply import apply_patches
+from engine.patching.patched_disk import MAX_IN_MEMORY_BYTES, PatchedDisk
+from engine.patching.patches import BadPatch, MoveFile, PatchList, RemoveFile, WriteBytes, WriteFile, sample_digest
+
+LARGE = MAX_IN_MEMORY_BYTES + 4096
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a small file, a large one with a hole, and a folder."""
+    root = tmp_path / "store"
+    (root / "config").mkdir(parents=True)
+    (root / "small").write_bytes(b"0123456789")
+    (root / "config" / "table").write_bytes(b"{}")
+    with (root / "large").open("wb") as file:
+        file.write(b"head")
+        file.seek(LARGE - 4)
+        file.write(b"tail")
+    return root
+
+
+def sample(path: Path) -> str:
+    content = path.read_bytes()
+    return sample_digest(content[: 64 << 10], content[-(64 << 10) :])
+
+
+def some_patches(root: Path) -> PatchList:
+    return PatchList(
+        [
+            WriteBytes(file="small", offset=2, old=b"23", new=b"xx", purpose="1"),
+            WriteBytes(file="small", offset=3, old=b"x4", new=b"yz", purpose="2: over the first"),
+            WriteBytes(file="large", offset=500_000, old=b"\0" * 100, new=b"a" * 100, purpose="3: in a hole"),
+            WriteBytes(file="large", offset=500_050, old=b"a" * 10, new=b"b" * 10, purpose="4: over the third"),
+            WriteFile(file="new/deep/file", old=None, new=b"new", purpose="5"),
+            MoveFile(
+                file="config/table", target="config/moved", size=2, sample=sample(root / "config/table"), purpose=""
+            ),
+            WriteFile(file="config/moved", old=b"{}", new=b"{ }", purpose="6: of a moved file"),
+            WriteFile(file="gone", old=None, new=b"", purpose="7"),
+            RemoveFile(file="gone", size=0, sample=sample_digest(b"", b""), purpose="8"),
+        ]
+    )
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Everything below ``root``, as a :class:`Reading` reads it."""
+    reading, content_by_name, pending = Reading(), {}, [root]
+    while pending:
+        folder = pending.pop()
+        pending += reading.folders(folder)
+        for entry in reading.entries(folder):
+            if entry.is_dir():
+                continue
+            info = reading.look_at(entry)
+            descriptor = reading.open(entry.path, identity=(info.st_dev, info.st_ino))
+            data = reading.read(entry.path, descriptor, info.st_size, 0, info.st_size)
+            into = bytearray(info.st_size)
+            assert reading.read_into(entry.path, descriptor, memoryview(into), 0, info.st_size) == info.st_size
+            assert data == bytes(into)
+            assert reading.look(entry.path) == info
+            os.close(descriptor)
+            content_by_name[os.path.relpath(entry.path, root)] = data
+    assert reading.unread == ()
+    return content_by_name
+
+
+def test_reading_through_the_patches_is_reading_a_copy_with_the_changes(folder: Path, tmp_path: Path) -> None:
+    patches = some_patches(folder)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    files_before = fingerprint(folder)
+    disk = PatchedDisk(folder, patches)
+    with read_through(disk):
+        patched = contents(folder)
+    disk.close()
+    apply_patches(copy, patches, RealDisk())
+    assert patched == contents(copy)
+    assert patched["small"] == b"01xyz56789"
+    assert patched["new/deep/file"] == b"new"
+    assert "config/table" not in patched
+    assert changes(files_before, fingerprint(folder)) == []
+
+
+def test_without_patches_nothing_differs(folder: Path) -> None:
+    disk = PatchedDisk(folder, PatchList())
+    plain = contents(folder)
+    with read_through(disk):
+        assert contents(folder) == plain
+        assert Reading().is_plain(str(folder / "large"))
+    disk.close()
+
+
+def test_a_patched_span_in_a_hole_is_data(folder: Path) -> None:
+    disk = PatchedDisk(folder, some_patches(folder))
+    descriptor = os.open(folder / "large", os.O_RDONLY)
+    extents = disk.extents(descriptor, 0, LARGE)
+    assert any(start <= 500_000 and stop >= 500_100 for start, stop in extents)
+    assert extents == sorted(extents)
+    assert not disk.is_plain(str(folder / "large"))
+    assert disk.is_plain(str(folder / "other"))
+    os.close(descriptor)
+    disk.close()
+
+
+def test_another_time_of_change_keeps_caches_apart(folder: Path) -> None:
+    times = set()
+    for new in (b"23", b"aa", b"bb"):
+        patch = WriteBytes(file="small", offset=2, old=b"23", new=new, purpose="")
+        disk = PatchedDisk(folder, [patch])
+        times.add(disk.look(str(folder / "small"), True).st_mtime_ns)
+        disk.close()
+    assert len(times) == 3
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        WriteBytes(file="small", offset=2, old=b"2x", new=b"..", purpose=""),
+        WriteBytes(file="small", offset=9, old=b"99", new=b"..", purpose=""),
+        WriteBytes(file="missing", offset=0, old=b"1", new=b".", purpose=""),
+        WriteBytes(file="large", offset=0, old=b"tail", new=b"....", purpose=""),
+        WriteFile(file="small", old=b"other", new=b"", purpose=""),
+        WriteFile(file="small", old=b"0123456789+", new=b"", purpose=""),
+        WriteFile(file="small", old=None, new=b"", purpose=""),
+        WriteFile(file="missing", old=b"", new=b"", purpose=""),
+        WriteFile(file="config", old=None, new=b"", purpose=""),
+        RemoveFile(file="small", size=9, sample="", purpose=""),
+        RemoveFile(file="small", size=10, sample="", purpose=""),
+        RemoveFile(file="missing", size=0, sample=sample_digest(b"", b""), purpose=""),
+        MoveFile(file="small", target="large", size=10, sample=sample_digest(b"0123456789", b"0123456789"), purpose=""),
+    ],
+    ids=str,
+)
+def test_a_patch_that_does_not_fit_is_refused_and_nothing_is_written(folder: Path, patch) -> None:
+    files_before = fingerprint(folder)
+    good = WriteBytes(file="small", offset=0, old=b"0", new=b"!", purpose="would be first")
+    with pytest.raises(BadPatch) as refused:
+        PatchedDisk(folder, [patch])
+    assert refused.value.file in {patch.file, getattr(patch, "target", "")}
+    with pytest.raises(BadPatch):
+        apply_patches(folder, PatchList([patch, good]), RealDisk())
+    assert changes(files_before, fingerprint(folder)) == []
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("max_in_memory", [MAX_IN_MEMORY_BYTES, 4096])
+def test_a_store_is_planned_as_a_patched_copy_is(golden, tmp_path: Path, monkeypatch, max_in_memory: int) -> None:
+    """The log of a healthy store is cut before its last units, in a file that compiled code reads otherwise."""
+    monkeypatch.setattr(patched_disk, "MAX_IN_MEMORY_BYTES", max_in_memory)
+    root = golden("broker-orders")
+    with open_store(root) as store:
+        healthy = plan(store)
+        *_, cut, _last = (item for item in store.log.walk() if isinstance(item, Unit))
+        file = store.log.sequence.find(cut.offset)
+        assert file is not None
+        position = cut.offset - file.start_offset
+        patch = WriteBytes(
+            file=f"commitlog/{file.name}", offset=position, old=file.read(position, 8), new=bytes(8), purpose="cut"
+        )
+    patches = PatchList([patch])
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    apply_patches(copy, patches, RealDisk())
+    with open_store(root, patches=patches) as patched, open_store(copy) as changed:
+        ours, theirs = plan(patched), plan(changed)
+    assert ours.end_offset == theirs.end_offset == cut.offset < healthy.end_offset
+    assert (ours.queues, ours.units_dropped, ours.exit) == (theirs.queues, theirs.units_dropped, theirs.exit)
