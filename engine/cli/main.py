@@ -53,6 +53,7 @@ COMMANDS = (
     "recover",
     "compat",
     "dispatch",
+    "set_values",
     "bench",
     "snapshot",
     "put",

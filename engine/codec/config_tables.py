@@ -334,6 +334,16 @@ def _kind(value: object) -> str:
     return repr(value)[:40]
 
 
+def topics_by_group(offset_table: Value) -> dict[str, list[str]]:
+    """Return the ``groupTopicMap`` that 5.x derives from an ``offsetTable``: keys of exactly two parts."""
+    topics: dict[str, list[str]] = {}
+    for key in offset_table:
+        pieces = str(key).split("@")
+        if len(pieces) == 2:
+            topics.setdefault(pieces[1], []).append(pieces[0])
+    return topics
+
+
 BACKUP = ".bak"
 TABLES = (
     "topics.json",

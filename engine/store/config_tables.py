@@ -267,7 +267,7 @@ class ConfigTables:
     def groups_with_offsets(self) -> list[str]:
         """Groups that have an offset in any topic."""
         with self._lock:
-            return list(_group_topics(self._members(self._offsets_file, "offsetTable")))
+            return list(codec.topics_by_group(self._members(self._offsets_file, "offsetTable")))
 
     def consumer_offset(self, group: str, topic: str, queue_id: int) -> int:
         """The queue offset that ``group`` reads next; −1 where none is known."""
@@ -375,7 +375,7 @@ class ConfigTables:
         """A table with what is derived, in the order in which it is written."""
         table = self._tables[name]
         if name == self._offsets_file and of(self._release).tables_of_5:
-            table.value["groupTopicMap"] = _group_topics(_as_object(table.value.get("offsetTable")))
+            table.value["groupTopicMap"] = codec.topics_by_group(_as_object(table.value.get("offsetTable")))
         table.value = dict(sorted(table.value.items(), key=lambda item: str(item[0])))
         return table
 
@@ -467,16 +467,6 @@ def _drop_rows(members: dict[str | int, Any], is_deleted: Callable[[str], bool])
     for name in names:
         del members[name]
     return len(names)
-
-
-def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
-    """The derived ``groupTopicMap``: keys of exactly two parts."""
-    topics_by_group: dict[str, list[str]] = {}
-    for key in offsets:
-        pieces = str(key).split("@")
-        if len(pieces) == 2:
-            topics_by_group.setdefault(pieces[1], []).append(pieces[0])
-    return topics_by_group
 
 
 def _refuse_topic(name: str, queues: int) -> None:

@@ -1,0 +1,41 @@
+"""Patches that change one row of a JSON table below ``config/``; everything else of the table stays as it was read."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from engine.codec.config_tables import Table, topics_by_group
+from engine.codec.json_dialect import render
+from engine.patching.patches import WriteFile
+
+Row = dict[str | int, Any]
+
+
+def set_number(
+    table: Table, old: bytes | None, row: tuple[str, ...], key: int | None, number: int, now: int, purpose: str
+) -> WriteFile:
+    """Return the patch that sets a number of ``table``, whose file holds ``old`` (None: there is none).
+
+    ``row`` are the names of the objects around it, ``key`` the number's own key (a queue id or a delay level); without
+    ``key`` the last name of ``row`` is the number itself. What is missing is created. What follows from the rows
+    (``groupTopicMap``) follows; a ``dataVersion`` is counted up, its time becomes ``now`` (ms).
+    """
+    value: Row = copy.deepcopy(table.value)
+    names, last = (row[:-1], row[-1]) if key is None else (row, key)
+    members = value
+    for name in names:
+        inner = members.get(name)
+        if not isinstance(inner, dict):
+            inner = members[name] = {}
+        members = inner
+    members.pop(str(last), None)  # a table may have the key as a number or as a text
+    members[last] = number
+    if isinstance(value.get("groupTopicMap"), dict) and isinstance(value.get("offsetTable"), dict):
+        value["groupTopicMap"] = topics_by_group(value["offsetTable"])
+    version = value.get("dataVersion")
+    if isinstance(version, dict):
+        counter = version.get("counter")
+        version["counter"] = (counter if isinstance(counter, int) else 0) + 1
+        version["timestamp"] = now
+    return WriteFile(file=f"config/{table.name}", old=old, new=render(value).encode(), purpose=purpose)
