@@ -79,10 +79,15 @@ class Backup:
 
 @contextmanager
 def backed_up(
-    args: argparse.Namespace, root: Path, config: MessageStoreConfig, *, enabled: bool = True
+    args: argparse.Namespace,
+    root: Path,
+    config: MessageStoreConfig,
+    *,
+    enabled: bool = True,
+    rewrites_log: bool = False,
 ) -> Iterator[Backup]:
     """Back up what the block changes of the store at ``root``, except with ``--no-backup`` or where it is not
-    ``enabled``.
+    ``enabled``. ``rewrites_log`` says that it writes other bytes than zeros into the log.
 
     Where the block raises before it is settled everything is put back, and the folder goes. Raises
     :class:`engine.mapped.backup.CannotBackUp` before anything is changed.
@@ -93,7 +98,8 @@ def backed_up(
     if args.no_backup or not enabled:
         yield Backup(root, None, config)
         return
-    writer = BackupWriter(root, args.command, log_folders(StorePaths(root), config))
+    logs = log_folders(StorePaths(root), config)
+    writer = BackupWriter(root, args.command, logs, rewrites_log=rewrites_log)
     backup = Backup(root, writer, config)
     assert backup.disk is not None
     try:

@@ -99,6 +99,8 @@ class BackupJournal:
     new_folders: list[str] = field(default_factory=list)
     trees: dict[str, int | None] = field(default_factory=dict)
     stamps_after: dict[str, Stamp] | None = None
+    rewrites_log: bool = False
+    """True if the command writes other bytes than zeros into the log."""
     begun: bool = False
     undone: bool = False
 
@@ -141,6 +143,7 @@ def read(folder: Path) -> BackupJournal:
     journal = BackupJournal(
         folder, str(head["store"]), int(head["inode"]), str(head["command"]), tuple(head["logs"]), dict(head["before"])
     )
+    journal.rewrites_log = head.get("rewritesLog") is True
     for entry in entries[1:]:
         if entry is not None:
             _apply_entry(journal, entry)
@@ -227,16 +230,18 @@ class CannotBackUp(StoreError):
 class BackupWriter:
     """The folder for everything that ``command`` changes in the store at ``root``, created beside it.
 
-    ``logs`` are the folders of its log. Raises :class:`CannotBackUp`.
+    ``logs`` are the folders of its log; ``rewrites_log`` says that the command writes other bytes than zeros there.
+    Raises :class:`CannotBackUp`.
 
     """
 
-    def __init__(self, root: Path, command: str, logs: Iterable[Path] = ()) -> None:
+    def __init__(self, root: Path, command: str, logs: Iterable[Path] = (), *, rewrites_log: bool = False) -> None:
         self.root = root.absolute()
         self.logs = tuple(log.absolute() for log in logs)
         self._lock = threading.RLock()
         self._number = 0
-        self._saved_from: dict[str, int] = {}  # existing file → its lowest saved byte
+        self._saved_from: dict[str, int] = {}  # existing file → everything from this byte on is saved
+        self._saved_spans: dict[str, list[tuple[int, int]]] = {}  # existing file → spans before that byte
         self._sizes: dict[str, os.stat_result] = {}
         self._absent: set[str] = set()
         self._folders: set[str] = set()
@@ -249,7 +254,8 @@ class BackupWriter:
             (self.folder / TREES).mkdir()
             self._journal = os.open(self.folder / JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             head = {"storescopeKept": VERSION, "store": str(real), "inode": real.stat().st_ino, "command": command}
-            self._write({**head, "logs": list(map(str, self.logs)), "before": stamps(self.root, self.logs)})
+            head |= {"logs": list(map(str, self.logs)), "before": stamps(self.root, self.logs)}
+            self._write({**head, "rewritesLog": True} if rewrites_log else head)
             self._note_lock(self.root / "lock")
             sync_folder(self.folder)
             sync_folder(self.folder.parent)
@@ -285,9 +291,19 @@ class BackupWriter:
                 start = min(start, info.st_size)
                 self._copy(path, name, info, start, info.st_size)
             elif start < self._saved_from[name]:
-                self._copy(path, name, info, start, self._saved_from[name])
+                self._copy_unsaved(path, name, info, start, self._saved_from[name])
             self._saved_from[name] = min(start, self._saved_from.get(name, start))
             return self._saved_from[name]
+
+    def before_span(self, path: Path, start: int, stop: int) -> None:
+        """Save bytes [start, stop) of an existing file, which are about to change; its length and all else stay."""
+        with self._lock:
+            name = self._name(path)
+            if name in self._absent:
+                return
+            info = self._sizes.get(name) or path.stat()
+            self._copy_unsaved(path, name, info, start, min(stop, self._saved_from.setdefault(name, info.st_size)))
+            self._saved_spans.setdefault(name, []).append((start, stop))
 
     def before_delete(self, path: Path) -> None:
         """Save a file that is about to be removed or replaced."""
@@ -415,6 +431,15 @@ class BackupWriter:
         self._write(entry)
         self._sizes[name] = info
 
+    def _copy_unsaved(self, path: Path, name: str, info: os.stat_result, start: int, stop: int) -> None:
+        """Save what of [start, stop) is in no saved span: those bytes may have changed already."""
+        for saved_start, saved_stop in sorted(self._saved_spans.get(name, ())):
+            if start < min(saved_start, stop):
+                self._copy(path, name, info, start, min(saved_start, stop))
+            start = max(start, saved_stop)
+        if start < stop:
+            self._copy(path, name, info, start, stop)
+
     def _write(self, entry: dict[str, Any]) -> None:
         line = memoryview(json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
         while line:
@@ -525,6 +550,11 @@ class BackupFile(RealFile):
         if position < self._safe_from and self._disk.saves:
             self._safe_from = self._disk.backup.before_change(Path(self.path), position)
         super().write(position, data)
+
+    def overwrite(self, position: int, data: bytes | memoryview) -> None:
+        if self._disk.saves:
+            self._disk.backup.before_span(Path(self.path), position, position + len(data))
+        super().overwrite(position, data)
 
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
         self._save_from(start)

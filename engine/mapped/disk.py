@@ -51,6 +51,9 @@ class DiskFile(Protocol):
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write all of ``data`` at ``position``; :attr:`view` shows it too."""
 
+    def overwrite(self, position: int, data: bytes | memoryview) -> None:
+        """Write like :meth:`write`, within the file; the caller changes nothing but this span."""
+
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
         """Allocate disk blocks for [start, stop): writing there through :attr:`view` cannot fail for lack of room
         then.

@@ -258,6 +258,10 @@ class RealFile:
         finally:
             self._release()
 
+    def overwrite(self, position: int, data: bytes | memoryview) -> None:
+        """Write like :meth:`write`, within the file; the caller changes nothing but this span."""
+        RealFile.write(self, position, data)
+
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write all of ``data`` at ``position``; the map shows it too. Raises ``OSError``."""
         files = self._files

@@ -142,7 +142,9 @@ def _difference(now: Stamp | None, then: Stamp | None) -> str:
 def _check_log(journal: BackupJournal, root: Path, name: str) -> None:
     """Check a log file that the stopped command had begun to cut: each byte must be the old one or zero."""
     was, place = journal.files[name], root / name
-    if str(place.absolute().parent) not in journal.logs or not was.pieces or not place.exists():
+    if journal.rewrites_log or str(place.absolute().parent) not in journal.logs:
+        return
+    if not was.pieces or not place.exists():
         return
     current = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -43,7 +43,7 @@ def _apply(patch: Patch, path: Path, root: Path, disk: Disk) -> None:
                 return
             file = disk.open(path, size)
             try:
-                file.write(patch.offset, patch.new)
+                file.overwrite(patch.offset, patch.new)
                 file.flush(patch.offset, patch.offset + len(patch.new))
             finally:
                 file.close()

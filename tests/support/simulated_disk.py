@@ -139,6 +139,10 @@ class SimulatedFile:
     def extents(self, position: int = 0) -> list[tuple[int, int]]:
         return [(position, self.size)] if position < self.size else []
 
+    def overwrite(self, position: int, data: bytes | memoryview) -> None:
+        """Write bytes."""
+        self.write(position, data)
+
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write bytes. A failed write may have written the first half, like on a full disk."""
         self._disk.wait("write")

@@ -77,6 +77,10 @@ class TroubledFile(RealFile):
         self._trouble.refuse(self.path)
         super().write(position, data)
 
+    def overwrite(self, position: int, data: bytes | memoryview) -> None:
+        self._trouble.refuse(self.path)
+        super().overwrite(position, data)
+
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
         self._trouble.refuse(self.path)
         super().reserve(start, stop, touch=touch)

@@ -227,6 +227,23 @@ def write_backwards(disk: BackupDisk, root: Path) -> None:
         file.write(position, b"changed")
 
 
+def overwrite_spans(disk: BackupDisk, root: Path) -> None:
+    file = disk.open(root / QUEUE, 4096)
+    for position in (2000, 2004, 100, 1996):
+        file.overwrite(position, b"changed")
+
+
+def overwrite_before_and_after_a_write(disk: BackupDisk, root: Path) -> None:
+    file = disk.open(root / QUEUE, 4096)
+    file.overwrite(3000, b"changed")
+    file.overwrite(1000, b"changed")
+    file.write(2000, b"written")
+    file.overwrite(1998, b"changed")
+    file.overwrite(3500, b"changed")
+    file.write(500, b"written")
+    disk.delete(root / QUEUE)
+
+
 def write_through_a_view(disk: BackupDisk, root: Path) -> None:
     file = disk.open(root / QUEUE, 4096)
     file.view[10:20] = b"x" * 10
@@ -274,6 +291,7 @@ def remove_folders(disk: BackupDisk, root: Path) -> None:
 
 CHANGES = [
     write_table_twice, write_a_new_file_in_new_folders, write_the_empty_file, lengthen_and_make, write_backwards,
+    overwrite_spans, overwrite_before_and_after_a_write,
     write_through_a_view, append_to_the_log, touch_then_delete, delete_then_write, delete_an_open_file,
     replace_by_a_new_file, move_a_folder, remove_folders,
 ]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Patches are made in the store under a backup: a stop at any call leaves a store that the backup restores."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from golden_stores import fingerprint
+from undo_cases import kept_in, same
+
+from engine.cli.main import main
+from engine.mapped.backup import BackupDisk, BackupWriter
+from engine.patching import patched_disk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import MoveFile, PatchList, RemoveFile, WriteBytes, WriteFile, sample_digest
+
+CALLS = ("open", "write_file", "replace", "delete", "sync_folder")
+
+
+class KilledByTest(BaseException):
+    """Stops like ``kill -9``: no clean-up runs."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    root = tmp_path / "store"
+    (root / "commitlog").mkdir(parents=True)
+    (root / "config").mkdir()
+    (root / "commitlog" / f"{0:020d}").write_bytes(b"log " * 4096)
+    (root / "checkpoint").write_bytes(bytes(4096))
+    (root / "config" / "topics.json").write_bytes(b"{}")
+    return root
+
+
+def every_kind(root: Path) -> PatchList:
+    log = root / "commitlog" / f"{0:020d}"
+    content = log.read_bytes()
+    sample = sample_digest(content, content)
+    return PatchList(
+        [
+            WriteBytes(file="checkpoint", offset=8, old=bytes(8), new=b"12345678", purpose="a small file"),
+            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"log ", new=b"LOG ", purpose="a large file"),
+            WriteFile(file="config/topics.json", old=b"{}", new=b"{ }", purpose="a table"),
+            WriteFile(file="config/new.json", old=None, new=b"{}", purpose="a new table"),
+            MoveFile(
+                file="checkpoint",
+                target="config/checkpoint.old",
+                size=4096,
+                sample=sample_digest(*[bytes(8) + b"12345678" + bytes(4080)] * 2),
+                purpose="a move",
+            ),
+            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"LOG ", new=b"log ", purpose="and back"),
+            RemoveFile(file=f"commitlog/{log.name}", size=len(content), sample=sample, purpose="a removal"),
+        ]
+    )
+
+
+def test_every_kind_of_patch_is_made(store: Path, monkeypatch) -> None:
+    monkeypatch.setattr(patched_disk, "MAX_IN_MEMORY_BYTES", 4096)
+    monkeypatch.setattr("engine.patching.apply.MAX_IN_MEMORY_BYTES", 4096)
+    writer = BackupWriter(store, "repair", [store / "commitlog"], rewrites_log=True)
+    disk = BackupDisk(writer)
+    apply_patches(store, every_kind(store), disk)
+    disk.close()
+    writer.finish()
+    names = sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
+    assert names == ["config/checkpoint.old", "config/new.json", "config/topics.json"]
+    assert (store / "config/checkpoint.old").read_bytes()[8:16] == b"12345678"
+    assert (store / "config/topics.json").read_bytes() == b"{ }"
+
+
+def test_a_stop_at_any_call_is_undone(store: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(patched_disk, "MAX_IN_MEMORY_BYTES", 4096)
+    monkeypatch.setattr("engine.patching.apply.MAX_IN_MEMORY_BYTES", 4096)
+    for number in range(1, 40):
+        root = tmp_path / f"copy{number}"
+        shutil.copytree(store, root)
+        files_before = fingerprint(root)
+        patches = every_kind(root)
+        writer = BackupWriter(root, "repair", [root / "commitlog"], rewrites_log=True)
+        disk = BackupDisk(writer)
+        count = 0
+
+        def stop(real, number=number):
+            def call(*arguments, **options):
+                nonlocal count
+                count += 1
+                if count == number:
+                    raise KilledByTest
+                return real(*arguments, **options)
+
+            return call
+
+        for name in CALLS:
+            monkeypatch.setattr(disk, name, stop(getattr(disk, name)))
+        try:
+            apply_patches(root, patches, disk)
+            ended = True
+        except KilledByTest:
+            ended = False
+        disk.close()
+        writer.close()  # as when the process is gone: no last line
+        (folder,) = kept_in(tmp_path)
+        assert main(["recover", str(root), "--undo", str(folder), "--yes"]) == 0
+        assert same(root, files_before) == [], number
+        shutil.rmtree(root)
+        shutil.rmtree(folder)
+        if ended:
+            assert number > 10
+            return
+    raise AssertionError("there are more calls than were tried")
