@@ -19,6 +19,7 @@ from aged_stores import age
 from golden_stores import GoldenStores
 from served_stores import responses_of
 
+from engine.cli.main import main
 from engine.codec import timer
 from engine.codec.config_tables import consumer_offsets, delay_offsets
 from engine.codec.json_dialect import parse
@@ -169,6 +170,18 @@ def group_offset(address: str) -> int:
     fields = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "0"}
     (response,) = responses_of(address, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields=fields))
     return int(response.fields["offset"])
+
+
+@releases
+def test_a_broker_goes_on_at_the_offsets_that_were_set(golden, tmp_path, release):
+    """``set-offset``: the broker loads the table, and keeps the rest of it."""
+    store = Path(shutil.copytree(golden(ORDERS[release]), tmp_path / "store"))
+    others_before = {row.key: row.offsets for row in consumer_offsets(table(store, "consumerOffset.json")).rows}
+    assert main(["set-offset", str(store), GROUP, TOPIC, "0", "7", "--yes"]) == 0
+    with broker(tmp_path, release) as status:
+        assert group_offset(status["broker"]) == 7
+    others = {row.key: row.offsets for row in consumer_offsets(table(store, "consumerOffset.json")).rows}
+    assert others == others_before | {f"{TOPIC}@{GROUP}": others_before[f"{TOPIC}@{GROUP}"] | {0: 7}}
 
 
 def mqadmin(release: str, namesrv: str, command: str) -> str:
