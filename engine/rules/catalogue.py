@@ -654,8 +654,8 @@ CF02 = _rule(
     kinds={
         "answers": Kind(
             step="no message is lost, but producers are asked again about transactions that they already "
-            "answered. While the broker is stopped, set the group's offset in this queue to 0 in a copy of "
-            "consumerOffset.json; then the broker reads the answers."
+            "answered. While the broker is stopped, set the group's offset in this queue to 0 (storescope "
+            "set-offset); then the broker reads the answers."
         ),
         "impossible": Kind(
             step="no queue of this log was ever that long: a client wrote a wrong number, or the offset belongs "

@@ -185,7 +185,7 @@ CF13 = _rule(
         ),
         "unreadable": Kind(
             step="while the broker is stopped, set the offset of CID_RMQ_SYS_REVIVE_GROUP for this queue to that entry "
-            "in a copy of consumerOffset.json. Popped messages of the checkpoints before it do not come back: send "
+            "(storescope set-offset). Popped messages of the checkpoints before it do not come back: send "
             "these again."
         ),
     },
@@ -203,9 +203,9 @@ CF09 = _rule(
     kinds={
         "beyond": Kind(
             "error",
-            "in a copy of delayOffset.json, set the level's offset to the first message that was not delivered, "
-            "or to the end of its queue. If the offset is beyond the end, releases before 4.9.2 deliver nothing; "
-            "later releases jump to the end.",
+            "while the broker is stopped, set the level's offset to the first message that was not delivered, or to "
+            "the end of its queue (storescope set-delay-offset). If the offset is beyond the end, releases before "
+            "4.9.2 deliver nothing; later releases jump to the end.",
         ),
         "missing": Kind(
             "warn",

@@ -172,6 +172,8 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "releases": [{"release": {"5.3", "4.9"}, "willStart": bool, "blockers": list}],
         "writtenBy": ({"release": {"5.3", "4.9"}, "why": str, "guess": {True}}, None),
     },
+    "patch": {"kind": {"writeBytes", "writeFile", "removeFile", "moveFile"}, "file": str, "purpose": str, "cost": str},
+    "patched": {"patches": int, "kept": ({"folder": str, "files": int, "bytes": int}, None)},
     "compatibility": {
         "release": {"4.9", "5.3", "5.4", "5.5"},
         "patch": str,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from engine.cli.backup import ask_consent, backed_up
+from engine.cli.backup import add_consent, ask_consent, backed_up
 from engine.cli.finding_text import losses_text
 from engine.cli.options import (
     Parser,
@@ -30,7 +30,7 @@ from engine.codec.config_tables import Table, load_table
 from engine.english import number_of
 from engine.errors import StoreError, Undecoded, UsageError
 from engine.inspection.derived_config import derived_config
-from engine.inspection.recovery import plan
+from engine.inspection.recovery import plan, without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.tables import read_table, release_of
 from engine.mapped.disk import RealDisk
@@ -85,9 +85,7 @@ def _add(commands: Any, name: str, summary: str, examples: tuple[str, ...], chan
     parser = add_command(commands, name, summary, *examples, parents=[common_options()])
     add_store(parser)
     parser.add_argument("--plan", action="store_true", help="show the change and what it means; change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask before writing")
-    text = "do not back up what is changed (default: a folder beside the store, for 'recover --undo')"
-    parser.add_argument("--no-backup", action="store_true", help=text)
+    add_consent(parser)
     parser.set_defaults(run=run, change=change)
     return parser
 
@@ -109,7 +107,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if store.lock_state == "held":
             StoreLock(path / "lock").release()  # raises, and names the holder
         refuse_undecoded(path)
-        if not ask_consent(args, lines, "Change it?", empty_log=None):
+        if not ask_consent(args, lines, "Change it?", empty_log=without_log(store)):
             return 2
         config = derived_config(store)
     with backed_up(args, path, config) as backup, backup.lock():
@@ -164,7 +162,7 @@ def _checkpoint(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchLi
     assert store.paths is not None
     raw = store.small_file(store.paths.checkpoint)
     if raw is None:
-        text = sentence("there is no checkpoint: a start reads the whole log, and writes one")
+        text = sentence("there is no checkpoint: a broker makes one at its next start")
         raise StoreError(text, file=str(store.paths.checkpoint))
     part = next(part for part in PARTS if part.name == args.field)
     old = raw[part.position : part.position + part.length]
