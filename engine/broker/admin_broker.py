@@ -8,6 +8,7 @@ Java: ``AdminBrokerProcessor`` (``getBrokerConfig``, ``updateBrokerConfig``, ``p
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from engine.broker.admin_groups import queue_progress
 from engine.broker.assignments import MODES
 from engine.broker.json_bodies import write, write_table
 from engine.broker.stats import PerSecond
+from engine.codec.epoch_file import decode as decode_epochs
 from engine.errors import UsageError
 from engine.remoting.codes import NOT_SET, STORE_RELEASE, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
@@ -40,6 +42,8 @@ HELD_PULLS = "heldPulls"
 ``[[topic, queue id, consumer group, pulls that are held], …]``.
 """
 _UNITS = "KMGTPE"
+MAX_LONG = 0x7FFF_FFFF_FFFF_FFFF
+"""Java's ``Long.MAX_VALUE``: the end of the last epoch."""
 NO_TRANSIENT_POOL = 0x7FFF_FFFF
 """Free buffers of a store without a transient pool, as RocketMQ reports them."""
 _SHARES = {"99": 0.99, "999": 0.999}
@@ -146,8 +150,12 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 def _capacity(folder: Path) -> str:
     """Size of the folder's disk as RocketMQ writes it."""
-    usage = shutil.disk_usage(folder)
-    return f"Total : {_readable(usage.total)}, Free : {_readable(usage.free)}."
+    if hasattr(os, "statvfs"):  # as Java's getFreeSpace, with the part that only root may fill
+        disk = os.statvfs(folder)
+        total, free = disk.f_frsize * disk.f_blocks, disk.f_frsize * disk.f_bfree
+    else:
+        total, _, free = shutil.disk_usage(folder)
+    return f"Total : {_readable(total)}, Free : {_readable(free)}."
 
 
 def _readable(size: int) -> str:
@@ -306,11 +314,35 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
     return answer_to(request, body=write(body))
 
 
+_ONE_KIND = "It is not CombineConsumeQueueStore, no need check"
+_CHECK_OK = 0
+
+
 def queues_beside(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """CHECK_ROCKSDB_CQ_WRITE_PROGRESS: progress of copying queues to RocksDB; none is copied, so the answer is the
-    status 2 (nothing to report).
+    """CHECK_ROCKSDB_CQ_WRITE_PROGRESS: whether a RocksDB holds what the file queues hold. There is none in a store that
+    is served. The answer is the result; RocketMQ's broker answers at once, and writes the result into its log.
     """
-    return answer_to(request, body=write({"checkStatus": 2}), remark=NOT_SET)
+    return answer_to(request, body=write({"checkResult": _ONE_KIND, "checkStatus": _CHECK_OK}), remark=NOT_SET)
+
+
+def epochs(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """GET_BROKER_EPOCH_CACHE: the terms of masters, from the store's ``epochFileCheckpoint``."""
+    if not broker.config.controller_mode:
+        raise Refused(ResponseCode.SYSTEM_ERROR, "this request only for controllerMode ")
+    data = broker.store.parts.disk.read_file(broker.store.parts.paths.epoch_file)
+    rows = decode_epochs(data).epochs if data else ()
+    ends = [row.start_offset for row in rows[1:]] + [MAX_LONG]
+    body = {
+        "brokerId": broker.config.broker_id,
+        "brokerName": broker.config.broker_name,
+        "clusterName": broker.config.cluster,
+        "epochList": [
+            {"endOffset": end, "epoch": row.epoch, "startOffset": row.start_offset}
+            for row, end in zip(rows, ends, strict=True)
+        ],
+        "maxOffset": broker.store.positions().wrote,
+    }
+    return answer_to(request, body=write(body))
 
 
 def cold_thresholds(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -394,6 +426,7 @@ HANDLERS: dict[int, Processor] = {
     RequestCode.GET_BROKER_CONFIG: configuration,
     RequestCode.GET_BROKER_RUNTIME_INFO: runtime,
     RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS: queues_beside,
+    RequestCode.GET_BROKER_EPOCH_CACHE: epochs,
     RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG: cold_thresholds,
     RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: forget_threshold,
     RequestCode.GET_COLD_DATA_FLOW_CTR_INFO: cold_reads,

@@ -90,11 +90,15 @@ class BrokerConfig:
     route_poll_ms: int = key("loadBalancePollNameServerInterval", 30_000)
     acl_enable: bool = key("aclEnable", default=False)
     authentication: bool = key("authenticationEnabled", default=False)
+    controller_mode: bool = key("enableControllerMode", default=False)
+    """The store's epochs are reported; nothing else changes."""
     client_idle_s: int = key("serverChannelMaxIdleTimeSeconds", 120)
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return keys and values, as ``getBrokerConfig`` shows them."""
-        return key_value_pairs(self)
+        """Return keys and values, as ``getBrokerConfig`` shows them. Controller mode is left out: our HA port does not
+        ask for terms, and replicas may follow it.
+        """
+        return [(name, value) for name, value in key_value_pairs(self) if name != "enableControllerMode"]
 
 
 def read_config(path: Path | str) -> tuple[BrokerConfig, MessageStoreConfig, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.config import MessageStoreConfig, read_properties
@@ -74,6 +75,14 @@ def count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, found '{text}'")
     return value
+
+
+def moment(text: str) -> int:
+    """A time as mqadmin takes it: ms since the epoch, or ``yyyy-MM-dd#HH:mm:ss:SSS`` in local time."""
+    try:
+        return int(datetime.strptime(text, "%Y-%m-%d#%H:%M:%S:%f").astimezone().timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return number(text)
 
 
 def common_options(store: bool = True) -> argparse.ArgumentParser:

@@ -84,9 +84,52 @@ async def pull(
     address = instance.address(queue.broker, broker_id)
     if subscription.kind == SQL92 and instance.versions.get(address, FIRST_WITH_SQL) < FIRST_WITH_SQL:
         raise ClientError(f"The broker[{queue.broker}] is too old to filter by SQL92 (4.1.0 does)")
-    lite = sys_flag & LITE_PULL and instance.versions.get(address, 0) >= FIRST_WITH_LITE_PULL
     if broker_id != MASTER:
         sys_flag &= ~COMMIT_OFFSET
+    answer = await pull_answer(
+        instance,
+        address,
+        group,
+        queue,
+        subscription,
+        offset,
+        max_messages=max_messages,
+        sys_flag=sys_flag,
+        commit=commit,
+        hold=hold,
+        timeout_s=timeout_s,
+    )
+    status = STATUSES[ResponseCode(answer.code)]
+    response_fields = answer.fields
+    with reading(RequestCode.PULL_MESSAGE, address, AnswerNotUnderstood):
+        min_offset, max_offset = int(response_fields.get("minOffset", 0)), int(response_fields.get("maxOffset", 0))
+        next_offset = int(response_fields.get("nextBeginOffset", offset))
+        from_broker = int(response_fields.get("suggestWhichBrokerId", MASTER))
+        messages = read_messages(answer.body, queue) if status == "FOUND" else []
+    if subscription.tags and subscription.kind == TAG:
+        messages = [message for message in messages if message.tags in subscription.tags]
+    ends = {MIN_OFFSET: str(min_offset), MAX_OFFSET: str(max_offset)}
+    for message in messages:
+        message.note(ends)
+    return PullResult(status, messages, next_offset, min_offset, max_offset, from_broker)
+
+
+async def pull_answer(
+    instance: ClientInstance,
+    address: str,
+    group: str,
+    queue: MessageQueue,
+    subscription: Subscription,
+    offset: int,
+    *,
+    max_messages: int,
+    sys_flag: int = SUBSCRIPTION,
+    commit: int = 0,
+    hold: float = 0.0,
+    timeout_s: float = PULL_TIMEOUT_S,
+) -> Command:
+    """Return the broker's answer to a pull as it is, of one of the codes in :data:`STATUSES`."""
+    lite = sys_flag & LITE_PULL and instance.versions.get(address, 0) >= FIRST_WITH_LITE_PULL
     fields = {
         "consumerGroup": group,
         "topic": queue.topic,
@@ -104,21 +147,9 @@ async def pull(
         fields["subscription"] = subscription.expression
     request = Command(RequestCode.LITE_PULL_MESSAGE if lite else RequestCode.PULL_MESSAGE, fields_as_text(fields))
     answer = await instance.ask(address, request, timeout_s)
-    status = STATUSES.get(ResponseCode(answer.code)) if answer.code in STATUSES else None
-    if status is None:
+    if answer.code not in STATUSES:
         raise BrokerRefused(answer.code, answer.remark, address)
-    response_fields = answer.fields
-    with reading(request.code, address, AnswerNotUnderstood):
-        min_offset, max_offset = int(response_fields.get("minOffset", 0)), int(response_fields.get("maxOffset", 0))
-        next_offset = int(response_fields.get("nextBeginOffset", offset))
-        from_broker = int(response_fields.get("suggestWhichBrokerId", MASTER))
-        messages = read_messages(answer.body, queue) if status == "FOUND" else []
-    if subscription.tags and subscription.kind == TAG:
-        messages = [message for message in messages if message.tags in subscription.tags]
-    ends = {MIN_OFFSET: str(min_offset), MAX_OFFSET: str(max_offset)}
-    for message in messages:
-        message.note(ends)
-    return PullResult(status, messages, next_offset, min_offset, max_offset, from_broker)
+    return answer
 
 
 async def _number(

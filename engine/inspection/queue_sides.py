@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from engine.files.properties_file import parse, read_text
+from engine.inspection.get_message import store_time
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.sentences import join, sentence
 
@@ -126,6 +127,74 @@ def compare_queue(
     """Compare one queue of both sides."""
     files, rocksdb = _bounds(file_queue), _bounds(row_queue)
     return QueueOnBothSides(topic, queue_id, files, rocksdb, _first_difference(file_queue, files, row_queue, rocksdb))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteProgress:
+    """How far a RocksDB holds what the file queues hold. ``differing`` has the topic, queue id and queue offset at
+    which each queue that is not equal first differs.
+    """
+
+    topic_count: int
+    differing: tuple[tuple[str, int, int], ...]
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.differing
+
+    @property
+    def words(self) -> str:
+        """The result in RocketMQ's words, as a broker writes it into its log."""
+        count = self.topic_count
+        equal = count - len({topic for topic, _, _ in self.differing})
+        result = f"success/all : {equal}/{count}" if self.differing else f"all topic is ready, checkSize: {count}"
+        return f"check all topic finish, {result}, currentQueueNum: {count}"
+
+
+def check_write_progress(store: StoreSnapshot, topic: str = "", since_ms: int = 0) -> WriteProgress | None:
+    """Compare entries since ``since_ms`` of the file queues of ``topic``, or of all topics, with the RocksDB; None if
+    the store has no queues in a RocksDB beside files. Raises :class:`CannotRead`.
+
+    Java: ``CombineConsumeQueueStore.doCheckCqWriteProgress``. Queues whose newest message is older are left out, and so
+    is what lies before the first entry in the RocksDB.
+    """
+    beside = store.rocksdb_beside_files
+    if beside is None:
+        return None
+    in_rocksdb = beside.by_topic()
+    topics = {name: queues for name, queues in sorted(store.topics_in_folders().items()) if topic in {"", name}}
+    differing = []
+    for name, queues in topics.items():
+        for queue_id, queue in sorted(queues.items()):
+            if queue.kind == "simple":
+                row_queue = in_rocksdb.get(name, {}).get(queue_id)
+                offset = _first_missing(store, queue, row_queue, since_ms)
+                if offset is not None:
+                    differing.append((name, queue_id, offset))
+    return WriteProgress(len(topics), tuple(differing))
+
+
+def _first_missing(
+    store: StoreSnapshot, file_queue: QueueReader, row_queue: RocksQueueReader | None, since_ms: int
+) -> int | None:
+    import numpy as np
+
+    start, end = max(file_queue.min_offset, 0), file_queue.max_offset
+    newest = file_queue.entry(end - 1) if end > start else None
+    if newest is None or 0 <= store_time(store, newest) < since_ms:
+        return None
+    if row_queue is None:
+        return start
+    start = max(start, row_queue.min_offset, row_queue.offset_by_time(since_ms, lower=False))
+    for begin in range(start, end, BLOCK_ENTRIES):
+        stop = min(begin + BLOCK_ENTRIES, end)
+        entries, rows = file_queue.array(begin, stop), row_queue.raw_entries(begin, stop - begin)
+        unequal = np.flatnonzero(entries != rows[: len(entries)])
+        if len(unequal):
+            return begin + int(unequal[0])
+        if len(entries) < stop - begin:
+            return begin + len(entries)
+    return None
 
 
 def _bounds(queue: AnyQueue | None) -> tuple[int, int] | None:

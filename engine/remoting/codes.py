@@ -119,6 +119,7 @@ class RequestCode(IntEnum):
     GET_BROKER_MEMBER_GROUP = 901
     BROKER_HEARTBEAT = 904
     GET_BROKER_HA_STATUS = 907
+    GET_BROKER_EPOCH_CACHE = 1007
     UPDATE_COLD_DATA_FLOW_CTR_CONFIG = 2001
     REMOVE_COLD_DATA_FLOW_CTR_CONFIG = 2002
     GET_COLD_DATA_FLOW_CTR_INFO = 2003
@@ -443,6 +444,7 @@ SINCE_5 = (
     _row(RequestCode.LITE_PULL_MESSAGE, "docs/protocol/broker.md#pull", _PULL, is_strict=True),
     _row(RequestCode.RECALL_MESSAGE, "docs/protocol/broker.md#send", "producerGroup? topic? recallHandle?"),
     _row(RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS, "docs/protocol/mqadmin.md", "topic? checkStoreTime:long?"),
+    _row(RequestCode.GET_BROKER_EPOCH_CACHE, "docs/protocol/mqadmin.md"),
     _row(RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG, "docs/protocol/mqadmin.md"),
     _row(RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG, "docs/protocol/mqadmin.md"),
     _row(RequestCode.GET_COLD_DATA_FLOW_CTR_INFO, "docs/protocol/mqadmin.md"),

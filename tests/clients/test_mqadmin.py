@@ -9,6 +9,8 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import agree
+import mqadmin_texts
 import pytest
 import real_cluster
 from served_stores import served
@@ -47,6 +49,9 @@ setConsumeMode -b BROKER -t OrderEvents -g billing -m POP
 setConsumeMode -b BROKER -t Nowhere -g billing -m POP
 brokerConsumeStats -b BROKER
 statsAll -t OrderEvents
+getBrokerEpoch -b broker-a
+consumeMessage -t OrderEvents -c 3
+checkRocksdbCqWriteProgress -c PeerCluster -n NAMESRV
 haStatus -b BROKER
 cleanExpiredCQ -b BROKER
 cleanUnusedTopic -b BROKER
@@ -130,18 +135,23 @@ _CHANGING = re.compile(r"127\.0\.0\.1:\d+|\d{4}-\d\d-\d\d[ #][\d:,.]+|\d{13}")
 _LOGS = re.compile(r"\d\d:\d\d:\d\d,\d+ \|-")
 
 
-def mqadmin_outputs(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
-    """Return the output of each command by the command, without the parts that must differ."""
-    words = ["bash", str(real_cluster.JAVA / "mqadmin"), "5.3.3", namesrv]
-    out = subprocess.run(
+def mqadmin_text(namesrv: str, broker: str, commands: str, release: str = "5.3.3") -> str:
+    """Return all output of mqadmin."""
+    words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
+    return subprocess.run(
         words,
-        input=commands.replace("BROKER", broker),
+        input=commands.replace("BROKER", broker).replace("NAMESRV", namesrv),
         capture_output=True,
         text=True,
         timeout=240,
         env=real_cluster.environment(),
         check=True,
     ).stdout
+
+
+def mqadmin_outputs(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
+    """Return the output of each command by the command, without the parts that must differ."""
+    out = mqadmin_text(namesrv, broker, commands).replace(namesrv, "NAMESRV")
     lines_by_command: dict[str, list[str]] = {}
     for number, text in enumerate(out.split("### ")[1:]):
         lines = [line.rstrip() for line in text.replace(broker, "BROKER").splitlines() if not _LOGS.match(line)]
@@ -180,3 +190,102 @@ def test_every_command_prints_the_same_as_with_a_real_broker(commands: str, gold
         assert process.wait(60) == 0
     assert len(theirs) == len(commands.splitlines())
     assert ours == theirs
+
+
+READING = """\
+brokerStatus -b BROKER
+statsAll
+statsAll -a
+topicList
+topicList -c
+consumeMessage -t OrderEvents -c 3
+consumeMessage -t OrderEvents -b broker-a -i 1 -o 5 -c 40
+checkRocksdbCqWriteProgress -c PeerCluster -n NAMESRV
+getBrokerEpoch -b broker-a
+"""
+
+
+OWN_RETRY_TOPIC = {"%RETRY%TOOLS_CONSUMER"}
+"""Made by mqadmin's consumer."""
+
+
+@pytest.mark.clients_full
+def test_our_commands_and_mqadmin_5_5_show_the_same_of_both_brokers(golden, tmp_path: Path) -> None:
+    """A message is sent and consumed by mqadmin first, so that there is something in the statistics."""
+    store = golden("broker-orders-5.5.1")
+    for side in ("real", "ours"):
+        shutil.copytree(store, tmp_path / side / "store")
+    ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    conf = tmp_path / "broker.conf"
+    conf.write_text(CONF)
+    with (
+        real_cluster.real(tmp_path / "real", *ports, "--small", release="5.5.0") as real,
+        served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf), "--release", "5.5") as (_, ours),
+    ):
+        values = {side: _values(addresses) for side, addresses in (("real", real), ("ours", ours))}
+    for side, (of_mqadmin, of_ours) in values.items():
+        assert of_ours == of_mqadmin, side
+    assert values["real"] == values["ours"]
+
+
+def _values(addresses: dict[str, str]) -> tuple[dict[str, object], dict[str, object]]:
+    """Return what mqadmin shows, and what our commands show, without what must differ."""
+    namesrv, broker = addresses["namesrv"], addresses["broker"]
+    mqadmin_text(namesrv, broker, "sendMessage -t OrderEvents -p hello -i 0 -b broker-a\n", "5.5.0")
+    outputs = mqadmin_texts.outputs_by_command(mqadmin_text(namesrv, broker, READING, "5.5.0"))
+    readers = {
+        "brokerStatus": lambda lines: _steady(mqadmin_texts.figures(lines)),
+        "statsAll": lambda lines: {row[:3] + row[5:] for row in mqadmin_texts.statistics(lines)},
+        "topicList": lambda lines: (
+            mqadmin_texts.topics_with_groups(lines) if lines[0][0] == "#" else set(lines) - OWN_RETRY_TOPIC
+        ),
+        "consumeMessage": mqadmin_texts.messages,
+        "checkRocksdbCqWriteProgress": lambda lines: lines,
+        "getBrokerEpoch": lambda lines: "this request only for controllerMode" in "".join(lines),
+    }
+    of_mqadmin, of_ours = {}, {}
+    for line, output in outputs.items():
+        name, *options = line.replace(broker, "BROKER").replace(namesrv, "NAMESRV").split()
+        of_mqadmin[" ".join([name, *options])] = readers[name](output)
+        source = [] if name in ("brokerStatus", "checkRocksdbCqWriteProgress") else ["-n", namesrv]
+        words = [{"BROKER": broker, "NAMESRV": namesrv}.get(word, word) for word in (name, *source, *options)]
+        of_ours[" ".join([name, *options])] = _shown_by_ours(name, options, words)
+    return of_mqadmin, of_ours
+
+
+def _shown_by_ours(name: str, options: list[str], words: list[str]) -> object:
+    if name == "getBrokerEpoch":
+        status, _, error = agree.command(*words)
+        return status == 3 and "this request only for controllerMode" in error
+    records = agree.records_of(*words)
+    if name == "checkRocksdbCqWriteProgress":
+        return [f"{record['brokerName']} check doing, please wait and get the result from log..." for record in records]
+    if name == "topicList" and "-c" not in options:
+        return {record["topic"] for record in records} - OWN_RETRY_TOPIC
+    rows = mqadmin_texts.records_as_rows(name, records)
+    if name == "brokerStatus":
+        return _steady(rows)
+    return {row[:3] + row[5:] for row in rows} if name == "statsAll" else rows
+
+
+STEADY_FIGURES = frozenset(
+    {
+        "brokerActive",
+        "commitLogMaxOffset",
+        "commitLogMinOffset",
+        "dispatchBehindBytes",
+        "msgPutTotalTodayNow",
+        "putMessageAverageSize",
+        "putMessageFailedTimes",
+        "putMessageSizeTotal",
+        "putMessageTimesTotal",
+        "remainTransientStoreBufferNumbs",
+        "startAcceptSendRequestTimeStamp",
+    }
+)
+
+
+def _steady(figures: dict[str, str]) -> dict[str, str]:
+    """Return the names of the figures that both brokers have, with the values that do not change by the second."""
+    names = figures.keys() - mqadmin_texts.OWN_FIGURES - mqadmin_texts.LEFT_OUT_FIGURES
+    return {name: figures[name] if name in STEADY_FIGURES else "" for name in names}

@@ -75,6 +75,8 @@ COMMAND_LINES = {
         ["printMsgByQueue", "-s", "STORE", "-t", "Orders", "-i", "0"],
         ["consumerProgress", "-s", "STORE", "-g", "readers"],
         ["topicStatus", "-s", "STORE", "-t", "Orders"],
+        ["consumeMessage", "--store", "STORE", "-t", "Orders"],
+        ["getBrokerEpoch", "-s", "STORE"],
     ],
 }
 NO_STORE = {"bench", "cluster", "completion", "namesrv"}

@@ -408,6 +408,32 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "byName": dict,
     },
     "topicStatus": {"topic": str, "queueId": int, "minOffset": int, "maxOffset": int},
+    "topicList": {"topic": str, "cluster": OPTIONAL_TEXT, "group": OPTIONAL_TEXT},
+    "topicStatistics": {
+        "topic": str,
+        "group": OPTIONAL_TEXT,
+        "accumulation": int,
+        "inTps": float,
+        "outTps": (float, type(None)),
+        "inMessages": int,
+        "outMessages": OPTIONAL_NUMBER,
+    },
+    "brokerStatus": {"address": str, "name": str, "value": str},
+    "brokerEpoch": {
+        "brokerName": OPTIONAL_TEXT,
+        "brokerId": OPTIONAL_NUMBER,
+        "address": OPTIONAL_TEXT,
+        "epoch": int,
+        "startOffset": int,
+        "endOffset": int,
+    },
+    "cqWriteProgress": {
+        "brokerName": OPTIONAL_TEXT,
+        "address": OPTIONAL_TEXT,
+        "checkStatus": {"ok", "notOk", "inProgress", "error"},
+        "checkResult": str,
+    },
+    "cqDifference": {"topic": str, "queueId": int, "queueOffset": int},
 }
 
 

@@ -179,6 +179,9 @@ MQADMIN: dict[str, Ask] = {
     "printMsgByQueue": lambda known_values, pick: _named(known_values.topic(pick), "-i"),
     "consumerProgress": lambda known_values, pick: pick.choice([[], ["-g", known_values.group(pick)]]),
     "topicStatus": lambda known_values, pick: ["-t", known_values.topic(pick)[0]],
+    "topicList": lambda known_values, pick: pick.choice([[], ["-c"]]),
+    "getBrokerEpoch": lambda known_values, pick: [],
+    "checkRocksdbCqWriteProgress": lambda known_values, pick: ["-cf", "0"],
 }
 """mqadmin's names, which take the store with ``-s``."""
 

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from datetime import datetime
 from typing import Any
 
-from engine.cli.commands import groups, mqadmin_files
+from engine.cli.commands import groups, mqadmin_cluster, mqadmin_files
 from engine.cli.commands.message import show
-from engine.cli.commands.units import print_unit
-from engine.cli.options import add_command, add_release, common_options, count, number, open_named_store
+from engine.cli.commands.units import print_unit, unit_of
+from engine.cli.options import add_command, add_release, common_options, count, moment, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.codec.index_keys import INDEX_TYPES
-from engine.codec.message import Unit
 from engine.english import number_of
 from engine.errors import StoreError
 from engine.inspection import records
@@ -23,7 +21,6 @@ from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, MAX_TIME_MS, Match, TraceStep, trace
 from engine.inspection.lookup import by_key, by_offset_id
-from engine.inspection.queue_reader import CqEntry
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.sentences import sentence
 
@@ -76,6 +73,7 @@ def register(commands: Any) -> None:
     parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP", help="the consumer group (default: all)")
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     _add(commands, "topicStatus", _topic_status, "show offsets and times of a topic's queues", "-t Orders")
+    mqadmin_cluster.register(commands)
     mqadmin_files.register(commands)
 
 
@@ -118,14 +116,6 @@ def _window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-e", "--endTimestamp", dest="end", type=moment, default=MAX_TIME_MS, metavar="TIME", help=text)
     text = "print at most N messages (default: %(default)s)"
     parser.add_argument("--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N", help=text)
-
-
-def moment(text: str) -> int:
-    """A time as mqadmin takes it: ms since the epoch, or ``yyyy-MM-dd#HH:mm:ss:SSS`` in local time."""
-    try:
-        return int(datetime.strptime(text, "%Y-%m-%d#%H:%M:%S:%f").astimezone().timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        return number(text)
 
 
 def _query_by_key(args: argparse.Namespace, out: Output) -> int:
@@ -264,9 +254,3 @@ def _queue(store: StoreSnapshot, args: argparse.Namespace) -> AnyQueue:
             file=str(store.path),
         )
     return queue
-
-
-def unit_of(store: StoreSnapshot, entry: CqEntry) -> Unit | None:
-    """Return the unit that begins where an entry points, or None."""
-    item = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
-    return item if isinstance(item, Unit) else None

@@ -18,6 +18,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
+    from engine.inspection.queue_reader import CqEntry
     from engine.query import Filter
 
 COLUMNS = (
@@ -142,6 +143,12 @@ def _items(
 def print_unit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
     """Write one unit as a record or a row."""
     out.record(records.unit(unit, store.log.file_name(unit.offset), kind, body), COLUMNS)
+
+
+def unit_of(store: StoreSnapshot, entry: CqEntry) -> Unit | None:
+    """Return the unit that begins where an entry points, or None."""
+    item = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
+    return item if isinstance(item, Unit) else None
 
 
 def print_other(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:

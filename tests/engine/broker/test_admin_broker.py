@@ -219,10 +219,22 @@ def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> Non
     run_scenario(scenario)
 
 
+def test_epochs_are_for_controller_mode_only(tmp_path: Path) -> None:
+    """5.5.0 answers so. The epochs come from the store's file in ``test_mqadmin_cluster.py``."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path) as client:
+            answer = await client.ask(1007)
+            assert (answer.code, answer.remark) == (1, "this request only for controllerMode ")
+
+    run_scenario(scenario)
+
+
 def test_rocksdb_requests_succeed_without_rocksdb(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
-            assert bytes((await client.ask(354)).body) == b'{"checkStatus":2}'
+            body = json.loads(bytes((await client.ask(354)).body))
+            assert body == {"checkResult": "It is not CombineConsumeQueueStore, no need check", "checkStatus": 0}
             assert (await client.ask(200056)).code == 0
 
     run_scenario(scenario)

@@ -4,7 +4,9 @@ import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /** mqadmin's commands, one a line of standard input; behind each, what it printed, between lines that name it. */
@@ -14,13 +16,13 @@ public final class Admin {
     public static void main(String[] args) throws Exception {
         PrintStream out = System.out;
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        MQAdminStartup.initCommand();
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             ByteArrayOutputStream said = new ByteArrayOutputStream();
             PrintStream there = new PrintStream(said, true, StandardCharsets.UTF_8);
             System.setOut(there);
             System.setErr(there);
             try {
+                renewCommands();
                 MQAdminStartup.main0(line.split(" "), null);
             } catch (Throwable e) {
                 e.printStackTrace(there);
@@ -31,5 +33,16 @@ public final class Admin {
             out.flush();
         }
         System.exit(0);
+    }
+
+    /** Some commands keep their client, and what they were asked before. */
+    private static void renewCommands() throws ReflectiveOperationException {
+        for (Field field : MQAdminStartup.class.getDeclaredFields()) {
+            if (List.class.isAssignableFrom(field.getType())) {
+                field.setAccessible(true);
+                ((List<?>) field.get(null)).clear();
+            }
+        }
+        MQAdminStartup.initCommand();
     }
 }
