@@ -152,6 +152,9 @@ def log_files(store: StorePlace) -> list[LogFile]:
             start = parse_file_name(entry.name)
             if start is not None and entry.size >= 0 and 0 <= start <= MAX_OFFSET - entry.size:
                 listed.append((entry.name, LogFile(entry.path, start, entry.size, folder == store.dledger_folder)))
+    entries_start = min((file.start for _, file in listed if file.has_entries), default=None)
+    if entries_start is not None:  # a classic log ends where the DLedger log begins
+        listed = [(name, file) for name, file in listed if file.has_entries or file.start < entries_start]
     for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
         files.setdefault(file.start, file)
     in_order = [files[start] for start in sorted(files)]
