@@ -343,7 +343,13 @@ class LostFinder:
             )
         if unreadable is not None:
             place, start = unreadable
-            evidence.append(Evidence("commit log", None, place, sentence("the key is here, in invalid bytes")))
+            remains_from = self._store.log.remains_from
+            what = sentence("the key is here, in invalid bytes")
+            if remains_from is not None and place >= remains_from:
+                what = sentence(
+                    "the key is here, in remains of entries that a leader replaced; no producer was told of them"
+                )
+            evidence.append(Evidence("commit log", None, place, what))
             verdict: rules.Verdict = "truncated" if start >= self._store.log.max_offset else "damaged"
             return self._with_what_was(_without_unit(verdict, evidence, offset=place), place)
         for verdict, index_evidence in self._lost_entries(text):

@@ -306,3 +306,9 @@ def test_spans_over_the_limit_are_counted_from_their_first():
     for offset in (10, 20, 30):
         spans.take(Unreadable(offset, 3, "torn"), 1)
     assert ([item.offset for item in spans.first], spans.more, spans.more_bytes, spans.more_from) == ([10], 2, 6, 20)
+
+
+def test_a_key_in_remains_of_replaced_entries_is_named_so(opened):
+    (result,) = where(opened("dledger-replaced-5.5.1"), "gone-13")
+    assert result.verdict == "truncated"
+    assert any("in remains of entries that a leader replaced" in item.holds for item in result.evidence)
