@@ -6,11 +6,21 @@ from hypothesis import strategies as st
 
 from engine.codec.dledger import (
     HEADER_SIZE,
+    DLedgerCheckpoint,
     EntryHeader,
+    IndexRow,
     NamedFile,
+    Vote,
+    begins_with_unit,
+    decode_blank,
+    decode_checkpoint,
     decode_header,
+    decode_index_row,
+    decode_vote,
     dledger_log,
+    encode_blank,
     encode_header,
+    encode_index_row,
     wraps_message,
 )
 
@@ -88,6 +98,28 @@ def test_a_plain_log_wraps_nothing():
     assert not wraps_message(UNIT_HEAD + bytes(100))
     assert wraps_message(encode_header(HEADER) + UNIT_HEAD)
     assert not wraps_message(encode_header(HEADER) + bytes(8))
+
+
+def test_index_rows_and_blanks_both_ways():
+    row = IndexRow(1, 4096, 171, 7, 3)
+    assert decode_index_row(b"x" + encode_index_row(row), 1) == row
+    assert decode_blank(encode_blank(4096)) == 4096
+    assert decode_blank(encode_header(HEADER)) is None
+    assert decode_blank(encode_blank(4096)[:-1]) is None
+
+
+def test_the_checkpoint_and_the_vote_are_properties():
+    """A number that is none is unknown, as the library would fail on it."""
+    assert decode_checkpoint(b"#date\nendIndex=12\ncommittedIndex = 7\n") == DLedgerCheckpoint(12, 7)
+    assert decode_checkpoint(b"endIndex=x\n") == DLedgerCheckpoint(None, None)
+    assert decode_vote(b"voteLeader=n0\ncurrTerm=3\n") == Vote(3, "n0")
+    assert decode_vote(b"") == Vote(None, "")
+
+
+def test_a_message_is_known_by_its_size_and_magic_code():
+    assert begins_with_unit(UNIT_HEAD)
+    assert not begins_with_unit(UNIT_HEAD[:-1])
+    assert not begins_with_unit(bytes(8))
 
 
 @pytest.mark.golden

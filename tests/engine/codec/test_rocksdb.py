@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec.dledger import NamedFile
-from engine.codec.rocksdb import Manifest, decode, rocks_folder
+from engine.codec.rocksdb import Manifest, decode, first_sequence, rocks_folder
 
 FILES_of_rocksdb = [
     NamedFile("CURRENT", 16),
@@ -149,6 +149,44 @@ def test_an_edit_longer_than_a_block_comes_in_pieces():
 @pytest.mark.parametrize("data", [b"", b"m" * 30, log_of(varint(77)), log_of(varint(6) + varint(0))])
 def test_bytes_without_a_manifest_give_no_edits(data):
     assert decode(data) is None
+
+
+def test_fields_that_do_not_count_are_skipped():
+    compact_pointer = varint(5) + varint(1) + string(b"key")
+    next_file = varint(3) + varint(12)
+    last_sequence = varint(4) + varint(99)
+    blob_file = varint(400) + varint(1) * 3 + string(b"") * 2 + varint(1) + string(b"x") + varint(0)
+    blob_garbage = varint(401) + varint(1) * 3 + varint(0)
+    manifest = decode(log_of(*EDITS, compact_pointer + next_file + last_sequence + blob_file + blob_garbage))
+    assert manifest is not None
+    assert (manifest.bytes_by_family(), manifest.last_sequence) == ({"default": 800, "timer": 900}, 99)
+
+
+def test_the_oldest_write_ahead_log_counts():
+    logs = in_family(0, varint(2) + varint(14)), in_family(1, varint(2) + varint(10))
+    manifest = decode(log_of(*EDITS, *logs))
+    assert manifest is not None
+    assert manifest.first_log_number == 10
+    assert manifest.live_files() == {8: 800, 9: 900}
+
+
+@pytest.mark.parametrize("edit", [varint(9) + b"\xff" * 10, varint(1) + varint(9) + b"short"])
+def test_a_number_or_a_text_beyond_its_edit_gives_no_manifest(edit):
+    assert decode(log_of(*EDITS, edit)) is None
+
+
+def recycled(piece: bytes, kind: int) -> bytes:
+    """A record of a log file that was used before: its kind is 4 higher, and the log's number follows."""
+    return struct.pack("<IHBI", 0, len(piece), kind + 4, 7) + piece
+
+
+def test_the_first_write_of_a_write_ahead_log():
+    batch = struct.pack("<QI", 4711, 1) + b"writes"
+    assert first_sequence(log_of(batch, batch)) == 4711
+    assert first_sequence(recycled(batch, 1)) == 4711
+    assert first_sequence(log_of(batch[:11])) is None
+    assert first_sequence(bytes(100)) is None
+    assert first_sequence(b"") is None
 
 
 def test_an_edit_torn_by_a_crash_is_ignored():

@@ -11,9 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_units import raw_blank, raw_log, raw_unit
 
-from engine.codec import unit_scan
+from engine.codec import dledger, unit_scan
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Blank, Damage, Stop, decode_item, find_in_file, find_unit, walk, walk_file
+from engine.codec.unit_scan import (
+    Blank,
+    Damage,
+    Stop,
+    decode_entry_item,
+    decode_item,
+    find_in_file,
+    find_unit,
+    stored_size,
+    walk,
+    walk_file,
+)
 from engine.errors import CannotRead
 
 BASE = 1 << 33
@@ -328,3 +339,60 @@ def test_the_next_unit_of_a_file_is_searched_in_a_range():
             assert [find_in_file(file, 0, end) for end in ends] == [2000, 2000, -1, -1, -1]
             assert find_in_file(file, 2001, len(log)) == -1
     assert find_in_file(InMemory(bytes(100)), 0, 100) == -1
+
+
+def entry(position: int, unit: bytes, size: int | None = None) -> bytes:
+    """A DLedger entry around a unit; ``size`` replaces the size of its body."""
+    body_size = len(unit) if size is None else size
+    header = dledger.EntryHeader(1, 48 + body_size, 0, 0, position, 0, 0, 0, body_size)
+    return dledger.encode_header(header) + unit
+
+
+ENTRY = entry(BASE, raw_unit(BASE + 48))
+
+
+def test_an_entry_of_a_dledger_log_yields_its_unit():
+    unit = decode_entry_item(ENTRY, 0, len(ENTRY), BASE)
+    assert isinstance(unit, Unit)
+    assert (unit.offset, unit.size) == (BASE + 48, UNIT)
+    assert decode_entry_item(dledger.encode_blank(4096) + bytes(40), 0, 48, BASE) == Blank(BASE, 4096)
+    assert isinstance(decode_entry_item(raw_unit(BASE), 0, UNIT, BASE), Unit), "a walk may begin at the unit itself"
+    assert stored_size(ENTRY) == len(ENTRY)
+    assert stored_size(raw_unit(BASE)) == UNIT
+    assert stored_size(b"") == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "reason"),
+    [
+        pytest.param(bytes(4), "zero", "4 bytes left", id="less than a size and a magic code"),
+        pytest.param(raw_blank(64), "damage", "no header of a DLedger entry", id="a blank of a plain log"),
+        pytest.param(ENTRY[:40], "cut", "40 bytes of the header", id="half a header"),
+        pytest.param(ENTRY[:100], "cut", "the entry has", id="half a unit"),
+        pytest.param(entry(BASE + 1, raw_unit(BASE + 48)), "damage", "no header", id="another position"),
+        pytest.param(entry(BASE, b"\xff" * 200), "damage", "the body of the entry is no unit", id="no unit"),
+        pytest.param(entry(BASE, raw_unit(BASE + 48), UNIT + 8) + bytes(8), "damage", "not the size", id="other size"),
+    ],
+)
+def test_an_entry_that_holds_no_unit_stops_the_walk(data, kind, reason):
+    stop = decode_entry_item(data, 0, len(data), BASE)
+    assert isinstance(stop, Stop)
+    assert (stop.offset, stop.kind) == (BASE, kind)
+    assert reason in stop.reason
+
+
+def test_behind_damage_a_dledger_walk_goes_on_at_the_next_entry():
+    first = entry(0, raw_unit(48))
+    damage_end = len(first) + 60
+    log = first + b"\xee" * 60 + entry(damage_end, raw_unit(damage_end + 48))
+    unit, damage, next_unit = walk_file(InMemory(log, 0, followed=True), 0, decode=decode_entry_item)
+    assert (unit.offset, next_unit.offset) == (48, damage_end + 48)
+    assert (damage.offset, damage.size) == (len(first), 60), "the header in front of the unit is no damage"
+
+
+def test_behind_damage_a_unit_without_its_header_is_found_too():
+    first = entry(0, raw_unit(48))
+    unit_offset = len(first) + 60
+    log = first + b"\xee" * 60 + raw_unit(unit_offset)
+    _, damage, next_unit = walk_file(InMemory(log, 0, followed=True), 0, decode=decode_entry_item)
+    assert (damage.offset, damage.size, next_unit.offset) == (len(first), 60, unit_offset)
