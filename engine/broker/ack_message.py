@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import read_object_or_none
 from engine.broker.lite_topics import acknowledge_lite, names_lite_topic, postpone_lite
+from engine.broker.pop_checkpoints import ack_message, check_point_message, count_record, is_stored, put_for
 from engine.broker.pop_message import wake_orderly, wrong_queue
-from engine.broker.pop_revive import ack_message, check_point_message, count, is_stored, put_for
 from engine.codec import pop as codec
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest, see
 from engine.remoting.connection import Connection
@@ -67,7 +67,7 @@ def _put_ack(
     broker.stats.acknowledged[ack.group, ack.topic].add(len(ack.all_offsets), 0)
 
     def put(result: PutMessageResult) -> Command | None:
-        count(broker, ack, result)
+        count_record(broker, ack, result)
         return answer
 
     put_for(broker, request, connection, ack_message(broker, ack, due, revive_queue), put)
@@ -213,7 +213,7 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
 
     def put(result: PutMessageResult) -> Command | None:
         """Acknowledge the message of the old checkpoint, now that the new one is stored."""
-        count(broker, new_check_point, result)
+        count_record(broker, new_check_point, result)
         if not is_stored(result):
             return answer_to(request, ResponseCode.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
         broker.stats.checkpoints[group, topic].add(1, 0)

@@ -17,10 +17,10 @@ from engine.broker.consumer_offsets import Resets
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.filters import ConsumerFilters
 from engine.broker.lite_topics import LiteTopics
-from engine.broker.pop_message import PopHolds
+from engine.broker.pop_checkpoints import PopState
+from engine.broker.pop_holds import PopHolds
 from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
-from engine.broker.pop_revive import PopState
 from engine.broker.pull_message import HeldPulls
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.send_message import PendingSends

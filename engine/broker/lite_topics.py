@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import as_objects, read_object, write
+from engine.broker.pop_holds import HeldPop, PopKey, refusal_to_hold
 from engine.broker.pop_message import (
     FOUND,
     FROM_MAX,
     NOTHING,
     TOO_LATE_MS,
-    HeldPop,
-    Key,
     first_offset,
-    may_hold,
 )
 from engine.broker.pop_orders import PopOrders
 from engine.broker.query_message import store_time_at
@@ -95,14 +93,14 @@ class LiteTopics:
             if now - subscription.last_used_ms > _UNUSED_MS:
                 del self.clients[client_id]
 
-    def waiting_keys(self, queue: str, group: str) -> list[Key]:
+    def waiting_keys(self, queue: str, group: str) -> list[PopKey]:
         """Return the keys at which pops of the queue's clients wait."""
         return [key_of(client_id, group) for client_id, _ in self.subscribers(queue, group)]
 
 
-def key_of(client_id: str, group: str) -> Key:
+def key_of(client_id: str, group: str) -> PopKey:
     """Return the key at which the pops of a client wait."""
-    return Key(_CLIENT + client_id, group, 0)
+    return PopKey(_CLIENT + client_id, group, 0)
 
 
 # -- subscriptions
@@ -275,7 +273,7 @@ def _answer(broker: Broker, request: Command, header: Header, connection: Connec
     code, remark = (ResponseCode.SUCCESS, FOUND) if bodies else (ResponseCode.POLLING_TIMEOUT, NOTHING)
     if not bodies:
         key = key_of(client_id, group)
-        refusal = may_hold(broker.pops, key, until, may_wait=int(header["pollTime"] or 0) > 0)
+        refusal = refusal_to_hold(broker.pops, key, until, may_wait=int(header["pollTime"] or 0) > 0)
         if refusal is None:
             held = HeldPop(request, connection, key, until, lambda: _answer(broker, request, header, connection, until))
             broker.pops.hold(held, ends_of(broker, client_id))
@@ -384,7 +382,7 @@ def wake_lite(broker: Broker, queue: str, group: str) -> None:
         _wake(broker, key)
 
 
-def _wake(broker: Broker, key: Key) -> None:
+def _wake(broker: Broker, key: PopKey) -> None:
     broker.pops.wake_first(key)
     broker.notices.wake_first(key)
 

@@ -456,8 +456,8 @@ def _of_pops(broker: Broker) -> Iterator[Metric]:
         yield _gauge(f"rocketmq_pop_{name}_buffer_size", words, _COMMON, [(names, value)])
     topic, now, lags, latencies = revive_topic(broker.config.cluster), broker.now(), [], []
     for queue_id, queue in enumerate(popped.revive_queues):
-        remaining = max(broker.store.max_offset_in_queue(topic, queue_id) - queue.handled, 0)
-        oldest = min(queue.points.values(), key=lambda point: point.revive_offset, default=None)
+        remaining = max(broker.store.max_offset_in_queue(topic, queue_id) - queue.handled_offset, 0)
+        oldest = min(queue.check_points.values(), key=lambda point: point.revive_offset, default=None)
         lags.append(((*names, str(queue_id)), remaining))
         latencies.append(
             ((*names, str(queue_id)), _age(now, oldest.due) if oldest is not None and remaining > 1 else 0)

@@ -10,15 +10,13 @@ import random
 from typing import TYPE_CHECKING
 
 from engine.broker.lite_topics import ends_of, has_lite_message, key_of
+from engine.broker.pop_holds import HeldPop, PopKey, refusal_to_hold
 from engine.broker.pop_message import (
     FOUND,
     NOTHING,
     ZEROS,
-    HeldPop,
-    Key,
     check_readable,
     max_messages_of,
-    may_hold,
     queues_of,
 )
 from engine.broker.topics import READ
@@ -48,11 +46,11 @@ def _check(broker: Broker, header: Header, connection: Connection, fields: dict[
         raise
 
 
-def _key(header: Header) -> Key:
-    return Key(str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0))
+def _key(header: Header) -> PopKey:
+    return PopKey(str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0))
 
 
-def _queues(broker: Broker, key: Key) -> list[tuple[str, int]]:
+def _queues(broker: Broker, key: PopKey) -> list[tuple[str, int]]:
     """Return the queues that a pop at ``key`` reads, with those of the retry topic first or last, at random."""
     topic = broker.topics.get(key.topic)
     retry = codec.retry_topic(key.topic, key.group, v2=broker.config.retry_topic_v2)
@@ -111,7 +109,7 @@ def _look(broker: Broker, request: Command, header: Header, connection: Connecti
         key = key_of(lite_client, key.group)
         has_message = has_lite_message(broker, lite_client)
     if not has_message:
-        code = may_hold(broker.notices, key, born + hold, may_wait=hold > 0)
+        code = refusal_to_hold(broker.notices, key, born + hold, may_wait=hold > 0)
         if code is None:
             held_notice = HeldPop(
                 request, connection, key, born + hold, lambda: _look(broker, request, header, connection, born)
@@ -125,7 +123,7 @@ def _look(broker: Broker, request: Command, header: Header, connection: Connecti
     )
 
 
-def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id: int) -> bool:
+def _has_message(broker: Broker, key: PopKey, header: Header, topic: str, queue_id: int) -> bool:
     attempt = None if header["attemptId"] is None else str(header["attemptId"])
     if header["order"] and broker.orders.is_blocked(key.topic, key.group, queue_id, attempt):
         return False

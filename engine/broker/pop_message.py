@@ -1,10 +1,9 @@
 """POP_MESSAGE: hand out messages of all queues of a topic and of its retry topic, with checkpoints
-(docs/protocol/pop.md#pop-message, #broker, #first-offset). Pops without messages are held by topic, group and queue
-(#holding).
+(docs/protocol/pop.md#pop-message, #broker, #first-offset). A pop that finds nothing waits in
+:class:`engine.broker.pop_holds.PopHolds`.
 
 Everything runs in one event loop, so no queue is ever locked by another pop. RocketMQ answers a pop with nothing if
-another pop reads its queue at that moment; here it gets its messages. Each hold has its own timer. Java:
-``PopMessageProcessor``, ``PopLongPollingService``, ``PopRequest``.
+another pop reads its queue at that moment; here it gets its messages. Java: ``PopMessageProcessor``.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from engine.broker.pop_revive import put_check_point, reached
+from engine.broker.pop_checkpoints import add_step, put_check_point
+from engine.broker.pop_holds import HeldPop, PopKey, refusal_to_hold
 from engine.broker.pull_message import Queue
 from engine.broker.stats import ms_since
 from engine.broker.topics import READ
-from engine.callbacks import Clock
 from engine.codec import pop as codec
 from engine.codec.encode import HEAD_FORMATS, HOST_BITS, TopicField, encode_properties, host_raw
 from engine.codec.message import decode
@@ -35,178 +33,6 @@ from engine.system_names import RETRY_PREFIX
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
-
-
-EARLY_MS = 50
-"""A hold ends this long before the time that its client requested."""
-CONGESTED_RETRY_S = 1.0
-"""Retry interval of a hold whose client does not read its answers."""
-
-
-class Key(NamedTuple):
-    """The requests that a message wakes; queue −1 stands for every queue, and is a key of its own."""
-
-    topic: str
-    group: str
-    queue_id: int
-
-
-@dataclass(slots=True, eq=False)
-class HeldPop:
-    """A request without messages yet. ``retry`` returns its answer, or None to wait further; it is called at ``until``
-    (ms) at the latest.
-    """
-
-    request: Command
-    connection: Connection
-    key: Key
-    until: int
-    retry: Callable[[], Command | None]
-    message_filter: MessageFilter | None = None
-    timer: asyncio.TimerHandle | None = None
-
-
-@dataclass(slots=True)
-class _Holders:
-    """Requests that wait at one key, earliest deadline first.
-
-    ``seen_ends``: the end up to which each queue was searched.
-    """
-
-    waiting: list[HeldPop] = field(default_factory=list)
-    seen_ends: dict[Queue, int] = field(default_factory=dict)
-
-
-class PopHolds:
-    """The table of waiting requests. ``limits`` returns how many may wait in all, and at one key (one more than
-    that, as RocketMQ counts).
-    """
-
-    def __init__(self, now: Clock, limits: Callable[[], tuple[int, int]]) -> None:
-        self._now = now
-        self._limits = limits
-        self._held: dict[Key, _Holders] = {}
-        self._by_connection: dict[Connection, set[HeldPop]] = {}
-        self._count = 0
-        self.ended = False
-        """True when the broker ends: no request waits any more."""
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def keys(self) -> list[Key]:
-        """Return the keys at which requests wait."""
-        return list(self._held)
-
-    def count(self, key: Key) -> int:
-        """Return how many requests wait at a key."""
-        holders = self._held.get(key)
-        return 0 if holders is None else len(holders.waiting)
-
-    def is_full(self, key: Key) -> bool:
-        """Return True if one more request is too many."""
-        max_total, max_per_key = self._limits()
-        return self._count >= max_total or self.count(key) > max_per_key
-
-    def is_late(self, until: int) -> bool:
-        """Return True if the time of a hold is over."""
-        return self._now() > until - EARLY_MS
-
-    def hold(self, pop: HeldPop, ends: dict[Queue, int]) -> None:
-        """Add a waiting request. ``ends`` are the queues whose messages wake it, with the offsets up to which it has
-        looked.
-        """
-        holders = self._held.setdefault(pop.key, _Holders())
-        if not holders.waiting:
-            holders.seen_ends = ends
-        index = next(
-            (index for index, holder in enumerate(holders.waiting) if holder.until > pop.until), len(holders.waiting)
-        )
-        holders.waiting.insert(index, pop)
-        self._count += 1
-        self._by_connection.setdefault(pop.connection, set()).add(pop)
-        delay_s = (pop.until - EARLY_MS + 1 - self._now()) / 1000
-        pop.timer = asyncio.get_running_loop().call_later(max(delay_s, 0.0), self.wake, pop)
-
-    def wake(self, pop: HeldPop) -> None:
-        """Retry a request. If it finds nothing and has time left, it waits again.
-
-        A client that does not read its answers gets none; its request stays.
-        """
-        if pop.connection.is_congested and not self.ended:
-            if pop.timer is not None:
-                pop.timer.cancel()
-            pop.timer = asyncio.get_running_loop().call_later(CONGESTED_RETRY_S, self.wake, pop)
-            return
-        if not self.release(pop):
-            return
-        try:
-            answer = pop.retry()
-        except Refused as error:
-            answer = answer_to(pop.request, error.code, fields=error.fields, remark=str(error))
-        if answer is not None:
-            pop.connection.send(answer)
-
-    def wake_first(self, key: Key) -> bool:
-        """Retry the request that has waited longest. Return False if none waits."""
-        holders = self._held.get(key)
-        longest_waiting = None if holders is None else self._first(holders)
-        if longest_waiting is None:
-            return False
-        self.wake(longest_waiting)
-        return True
-
-    def _first(self, holders: _Holders) -> HeldPop | None:
-        """Return the longest waiting request whose client reads its answers."""
-        return next((pop for pop in holders.waiting if self.ended or not pop.connection.is_congested), None)
-
-    def release(self, pop: HeldPop) -> bool:
-        """Remove a waiting request. Return False if it did not wait."""
-        holders = self._held.get(pop.key)
-        if holders is None or pop not in holders.waiting:
-            return False
-        holders.waiting.remove(pop)
-        self._count -= 1
-        if not holders.waiting:
-            del self._held[pop.key]
-        if pop.timer is not None:
-            pop.timer.cancel()
-        of_connection = self._by_connection.get(pop.connection)
-        if of_connection is not None:
-            of_connection.discard(pop)
-            if not of_connection:
-                del self._by_connection[pop.connection]
-        return True
-
-    def grown(self, end_of: Callable[[Queue], int]) -> Iterator[tuple[HeldPop, Queue, int, int]]:
-        """Yield for each key whose queues have grown its longest waiting request, the queue, and the old and new
-        end. The new messages count as looked at.
-        """
-        for key in self.keys:
-            for queue in list(self._held[key].seen_ends) if key in self._held else ():
-                holders = self._held.get(key)
-                if holders is None or queue not in holders.seen_ends:
-                    break
-                old_end, end = holders.seen_ends[queue], end_of(queue)
-                if end > old_end:
-                    longest_waiting = self._first(holders)
-                    if longest_waiting is None:
-                        break
-                    holders.seen_ends[queue] = end
-                    yield longest_waiting, queue, old_end, end
-
-    def forget(self, connection: Connection) -> None:
-        """Remove the requests of a closed connection."""
-        for pop in list(self._by_connection.get(connection, ())):
-            self.release(pop)
-
-    def end(self) -> None:
-        """The broker ends: retry every request a last time; none waits."""
-        self.ended = True
-        for key in self.keys:
-            while self.wake_first(key):
-                pass
 
 
 FROM_MIN, FROM_MAX = 0, 1
@@ -244,8 +70,8 @@ class Pop:
     message_filter: MessageFilter | None
 
     @property
-    def key(self) -> Key:
-        return Key(self.topic, self.group, self.queue_id)
+    def key(self) -> PopKey:
+        return PopKey(self.topic, self.group, self.queue_id)
 
 
 @dataclass(slots=True)
@@ -369,7 +195,7 @@ def _answer(broker: Broker, pop: Pop) -> Command | None:
         if collected.remaining > 0:
             _wake_next(broker, pop)
         return _answer_with_messages(broker, pop, collected)
-    code = may_hold(broker.pops, pop.key, pop.until, may_wait=pop.may_wait)
+    code = refusal_to_hold(broker.pops, pop.key, pop.until, may_wait=pop.may_wait)
     if code is None:
         held_pop = HeldPop(
             pop.request, pop.connection, pop.key, pop.until, lambda: _answer(broker, pop), pop.message_filter
@@ -381,16 +207,7 @@ def _answer(broker: Broker, pop: Pop) -> Command | None:
     return answer_to(pop.request, code, fields=_fields(pop, collected), remark=NOTHING)
 
 
-def may_hold(table: PopHolds, key: Key, until: int, *, may_wait: bool) -> int | None:
-    """Return None if a request that found nothing waits, otherwise the code of its answer."""
-    if not may_wait or table.ended:
-        return ResponseCode.POLLING_TIMEOUT
-    if table.is_late(until):
-        return ResponseCode.POLLING_TIMEOUT
-    return ResponseCode.POLLING_FULL if table.is_full(key) else None
-
-
-def queues_of(broker: Broker, key: Key) -> dict[Queue, int]:
+def queues_of(broker: Broker, key: PopKey) -> dict[Queue, int]:
     """Return the queues whose new messages wake requests that wait at ``key``, with their ends. Before 5.4 messages in
     a retry topic of the first form wake nobody, as with RocketMQ: the next pop finds them.
     """
@@ -515,7 +332,7 @@ def _collect_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collecte
             if pop.order:
                 tables.commit_consumer_offset(group, topic, queue_id, result.next_begin_offset)
             elif result.next_begin_offset > offset:
-                reached(broker, group, topic, queue_id, result.next_begin_offset, stored=True)
+                add_step(broker, group, topic, queue_id, result.next_begin_offset, stored=True)
         collected.remaining += max(result.max_offset - result.next_begin_offset, 0)
 
 
@@ -682,10 +499,10 @@ def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
         broker.store.tables.consumer_offset(group, topic, queue_id), broker.popped.latest(group, topic, queue_id)
     )
     if broker.store.max_offset_in_queue(topic, queue_id) > read:
-        if not broker.pops.wake_first(Key(topic, group, -1)):
-            broker.pops.wake_first(Key(topic, group, queue_id))
+        if not broker.pops.wake_first(PopKey(topic, group, -1)):
+            broker.pops.wake_first(PopKey(topic, group, queue_id))
         for waiting_queue_id in (-1, queue_id):
-            broker.notices.wake_first(Key(topic, group, waiting_queue_id))
+            broker.notices.wake_first(PopKey(topic, group, waiting_queue_id))
         for key in broker.lite.waiting_keys(topic, group):
             broker.pops.wake_first(key)
             broker.notices.wake_first(key)

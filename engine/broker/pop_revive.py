@@ -1,228 +1,35 @@
-"""Checkpoints and acknowledgements of pops, and the revival of messages that nobody acknowledged
-(docs/protocol/pop.md#checkpoints, #revive; docs/formats/transactions.md#pop).
+"""Revival of popped messages that nobody acknowledged in time: they go to the retry topic
+(docs/protocol/pop.md#revive).
 
-Checkpoints and acknowledgements are stored in the revive topic, where they are matched. Messages that are not
-acknowledged in time go to the retry topic. A group's offset is committed once the checkpoints before it are stored.
-
-RocketMQ may keep checkpoints in memory for some seconds and merge acknowledgements into them (``enablePopBufferMerge``,
-off by default). Here that key has no effect: each checkpoint is stored before its messages are handed out, each
-acknowledgement before it is answered, as with RocketMQ's default. A store written with the key on holds fewer records
-of the same kind, so both kinds of brokers can continue each other's stores. Java: ``PopReviveService``,
-``PopBufferMergeService.addCkJustOffset``, ``PopMessageProcessor.buildCkMsg``, ``AckMessageProcessor.appendAck``.
+One round reads the checkpoints and acknowledgements that have become due in the revive topic, and matches them. Java:
+``PopReviveService``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.broker.send_message import STORED_CODES, Pending, put_later
+from engine.broker.pop_checkpoints import (
+    ACK,
+    CHECK_POINT,
+    ReviveQueue,
+    check_point_message,
+    count_record,
+    own_host,
+    put_unstored,
+)
 from engine.broker.topics import plain_topic
 from engine.codec import pop as codec
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message
 from engine.codec.message import Unit
-from engine.codec.pop import CheckPoint
 from engine.errors import CorruptUnit
-from engine.remoting.connection import Connection
-from engine.remoting.frame import Command
-from engine.store.put_message import PutMessageResult
 from engine.system_names import RETRY_PREFIX, REVIVE_GROUP
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
-
-
-@dataclass(slots=True)
-class Step:
-    """An offset that a group's pops have reached in a queue; it is committed once its checkpoint is ``stored``."""
-
-    offset: int
-    stored: bool = False
-
-
-@dataclass(slots=True)
-class UnstoredCheckpoint:
-    """A checkpoint that could not be stored; the put is retried."""
-
-    check_point: CheckPoint
-    revive_queue: int
-    step: Step
-
-
-@dataclass(slots=True)
-class ReviveQueue:
-    """State of one revive queue.
-
-    ``handled`` is the offset of the last finished checkpoint, −1 before the first; ``read`` is the next offset to read;
-    everything that is due up to ``end`` (ms) has been read. Checkpoints and their acknowledged offsets are stored by
-    merge key.
-    """
-
-    handled: int = -1
-    read: int = 0
-    end: int = 0
-    points: dict[str, CheckPoint] = field(default_factory=dict)
-    acked: dict[str, set[int]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class PopState:
-    """``steps`` are offsets by group, topic and queue, in the order in which pops reached them. They are committed
-    from the front, so that a group's offset never passes a checkpoint that is not stored. ``count`` counts pops,
-    so that revive queues are used in turn.
-    """
-
-    count: int = 0
-    steps: dict[tuple[str, str, int], deque[Step]] = field(default_factory=dict)
-    unstored: list[UnstoredCheckpoint] = field(default_factory=list)
-    revive_queues: list[ReviveQueue] = field(default_factory=list)
-    popping_groups: set[tuple[str, str]] = field(default_factory=set)
-    """Groups that have popped, with their topics."""
-    in_flight: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    """Messages handed out and neither acknowledged nor revived, by group, topic and queue."""
-
-    def latest(self, group: str, topic: str, queue_id: int) -> int:
-        """Return where the next pop continues; −1 if no offset is pending: then the committed offset counts."""
-        waiting = self.steps.get((group, topic, queue_id))
-        return waiting[-1].offset if waiting else -1
-
-    def clear(self, group: str, topic: str, queue_id: int) -> None:
-        """Drop the pending offsets, after an administrator has set the group's offset."""
-        self.steps.pop((group, topic, queue_id), None)
-        self.in_flight.pop((group, topic, queue_id), None)
-
-    def done(self, group: str, topic: str, queue_id: int, count: int = 1) -> None:
-        """Count messages that were acknowledged or revived as no longer in flight."""
-        remaining = self.in_flight.pop((group, topic, queue_id), 0) - count
-        if remaining > 0:
-            self.in_flight[group, topic, queue_id] = remaining
-
-
-CHECK_POINT, ACK = "CK", "ACK"
-"""Names of the records in counters."""
-EARLY_MS = 1_000
-"""Checkpoints reach their revive queue this long before their messages become visible again, so before
-acknowledgements.
-"""
-
-
-def reached(broker: Broker, group: str, topic: str, queue_id: int, offset: int, *, stored: bool = False) -> Step:
-    """Record that a pop has gone on to ``offset``; call :func:`commit` once its checkpoint is stored."""
-    step = Step(offset, stored)
-    broker.popped.steps.setdefault((group, topic, queue_id), deque()).append(step)
-    if stored:
-        commit(broker, group, topic, queue_id)
-    return step
-
-
-def commit(broker: Broker, group: str, topic: str, queue_id: int) -> None:
-    """Commit the leading offsets whose checkpoints are stored."""
-    steps = broker.popped.steps
-    waiting = steps.get((group, topic, queue_id))
-    while waiting and waiting[0].stored:
-        broker.store.tables.commit_consumer_offset(group, topic, queue_id, waiting.popleft().offset)
-    if waiting is not None and not waiting:
-        del steps[group, topic, queue_id]
-
-
-def check_point_message(broker: Broker, check_point: codec.CheckPoint, revive_queue: int) -> Message:
-    """Return the timer message that brings a checkpoint to its revive queue."""
-    return _message(
-        broker,
-        check_point.body(),
-        codec.CHECK_POINT_TAG,
-        check_point.unique_key,
-        check_point.due - EARLY_MS,
-        revive_queue,
-    )
-
-
-def ack_message(broker: Broker, ack: codec.Ack, due: int, revive_queue: int) -> Message:
-    """Return the timer message that brings an acknowledgement to the revive queue of its checkpoint."""
-    return _message(broker, ack.body(), ack.tag, ack.unique_key, due, revive_queue)
-
-
-def _message(broker: Broker, body: bytes, tag: str, key: str, due: int, revive_queue: int) -> Message:
-    message_properties = {properties.TIMER_DELIVER_MS: str(due), properties.UNIQUE_KEY: key, properties.TAGS: tag}
-    return Message(
-        codec.revive_topic(broker.config.cluster),
-        body,
-        revive_queue,
-        message_properties,
-        born_timestamp=broker.now(),
-        born_host=own_host(broker),
-    )
-
-
-def own_host(broker: Broker) -> str:
-    """Return ``ip:port``, the born host of the broker's own messages."""
-    return broker.address or broker.store.parts.commit_log.store_host
-
-
-def is_stored(result: PutMessageResult) -> bool:
-    """Return True if the message is stored, even if it was not flushed or copied in time."""
-    return result.status in STORED_CODES
-
-
-def count(broker: Broker, record: codec.CheckPoint | codec.Ack, result: PutMessageResult) -> None:
-    """Count a record for the revive topic by the status of its put."""
-    kind = CHECK_POINT if isinstance(record, codec.CheckPoint) else ACK
-    broker.stats.revive_in[record.group, record.topic, kind, result.status.name] += 1
-
-
-def put_for(
-    broker: Broker,
-    request: Command,
-    connection: Connection,
-    message: Message,
-    answer: Callable[[PutMessageResult], Command | None],
-) -> None:
-    """Put ``message`` with the sends of this turn; ``answer`` returns the client's answer, None for no answer (yet)."""
-    put_later(broker, Pending(request, connection, message, message.queue_id, {}, answer))
-
-
-def put_check_point(
-    broker: Broker,
-    check_point: codec.CheckPoint,
-    revive_queue: int,
-    following: int,
-    done: Callable[[], Command | None],
-    request: Command,
-    connection: Connection,
-) -> None:
-    """Store the checkpoint of a pop; its group has then read up to ``following``. ``done`` is called in any case: a
-    checkpoint that could not be stored is retried, and until then the group's offset stays before it.
-    """
-    step = reached(broker, check_point.group, check_point.topic, check_point.queue_id, following)
-
-    def put(result: PutMessageResult) -> Command | None:
-        count(broker, check_point, result)
-        if is_stored(result):
-            step.stored = True
-            commit(broker, check_point.group, check_point.topic, check_point.queue_id)
-        else:
-            broker.popped.unstored.append(UnstoredCheckpoint(check_point, revive_queue, step))
-        return done()
-
-    put_for(broker, request, connection, check_point_message(broker, check_point, revive_queue), put)
-
-
-def put_unstored(broker: Broker) -> None:
-    """Retry the checkpoints that could not be stored."""
-    waiting, broker.popped.unstored = broker.popped.unstored, []
-    for unstored in waiting:
-        check_point = unstored.check_point
-        result = broker.store.put_message(check_point_message(broker, check_point, unstored.revive_queue))
-        count(broker, check_point, result)
-        if is_stored(result):
-            unstored.step.stored = True
-            commit(broker, check_point.group, check_point.topic, check_point.queue_id)
-        else:
-            broker.popped.unstored.append(unstored)
 
 
 SETTLED_MS = 2_000
@@ -255,8 +62,8 @@ def revive(broker: Broker) -> None:
     for queue_id, queue in enumerate(broker.popped.revive_queues):
         at_end = _read_new_records(broker, topic, queue_id, queue)
         now = broker.now()
-        if at_end and queue.points and now - queue.end > _QUIET_MS and up_to_date:
-            queue.end = now
+        if at_end and queue.check_points and now - queue.end_ms > _QUIET_MS and up_to_date:
+            queue.end_ms = now
         revived += _handle_due(broker, topic, queue_id, queue)
     if revived:
         broker.dispatched()
@@ -265,24 +72,24 @@ def revive(broker: Broker) -> None:
 def _read_new_records(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
     """Read new records. Return True if all are read."""
     for _ in range(_MAX_READ // codec.MAX_POP_MESSAGES):
-        result = broker.store.get_message(REVIVE_GROUP, topic, queue_id, queue.read)
+        result = broker.store.get_message(REVIVE_GROUP, topic, queue_id, queue.next_offset)
         if result is None:
             return False
         with result:
             if not result.messages:
-                if result.next_begin_offset > queue.read and result.max_offset > queue.read:
-                    queue.read = result.next_begin_offset  # the records before were deleted
+                if result.next_begin_offset > queue.next_offset and result.max_offset > queue.next_offset:
+                    queue.next_offset = result.next_begin_offset  # the records before were deleted
                     continue
                 return True
             try:
                 units = result.units(crc=False)
             except CorruptUnit as error:
-                _log.warning("revive queue %d at %d: %s", queue_id, queue.read, error)
+                _log.warning("revive queue %d at %d: %s", queue_id, queue.next_offset, error)
                 units = []
             broker.stats.got[REVIVE_GROUP, topic, None].add(len(result.messages), sum(map(len, result.messages)))
             for unit, offset in zip(units, result.queue_offsets, strict=False):
                 _add_record(broker, queue_id, queue, unit, offset)
-            queue.read = result.next_begin_offset
+            queue.next_offset = result.next_begin_offset
     return False
 
 
@@ -292,27 +99,27 @@ def _add_record(broker: Broker, queue_id: int, queue: ReviveQueue, unit: Unit, o
         point = codec.read_check_point(unit.body, offset)
         if point is not None:
             broker.stats.revive_out[point.group, point.topic, queue_id, CHECK_POINT] += 1
-            queue.points[point.merge_key] = point
-            queue.acked[point.merge_key] = set()
+            queue.check_points[point.merge_key] = point
+            queue.acked_offsets[point.merge_key] = set()
     elif tag in {codec.ACK_TAG, codec.BATCH_ACK_TAG}:
         ack = codec.read_ack(unit.body, tag, broker.config.broker_name)
         if ack is not None:
             broker.stats.revive_out[ack.group, ack.topic, queue_id, ACK] += 1
-            if ack.merge_key in queue.acked:
-                queue.acked[ack.merge_key].update(ack.all_offsets)
+            if ack.merge_key in queue.acked_offsets:
+                queue.acked_offsets[ack.merge_key].update(ack.all_offsets)
     due = unit.properties.get(properties.TIMER_DELIVER_MS, "")
     if due.isascii() and due.isdigit():
-        queue.end = max(queue.end, int(due))
+        queue.end_ms = max(queue.end_ms, int(due))
 
 
 def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> int:
     """Handle checkpoints in their order up to the first that is not due. Return the number of revived messages."""
-    revived, handled = 0, queue.handled
-    for point in sorted(queue.points.values(), key=lambda check_point: check_point.revive_offset):
-        if queue.end - point.due <= SETTLED_MS or revived > _MAX_READ:
+    revived, handled = 0, queue.handled_offset
+    for point in sorted(queue.check_points.values(), key=lambda check_point: check_point.revive_offset):
+        if queue.end_ms - point.due <= SETTLED_MS or revived > _MAX_READ:
             break
-        acked = queue.acked.pop(point.merge_key)
-        del queue.points[point.merge_key]
+        acked = queue.acked_offsets.pop(point.merge_key)
+        del queue.check_points[point.merge_key]
         if _has_target(broker, point):
             for offset in point.offsets:
                 if offset not in acked:
@@ -320,8 +127,8 @@ def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -
                     if point.pop_time >= broker.started:
                         broker.popped.done(point.group, point.topic, point.queue_id)
         handled = point.revive_offset
-    if handled > queue.handled:
-        queue.handled = handled
+    if handled > queue.handled_offset:
+        queue.handled_offset = handled
         broker.store.tables.commit_consumer_offset(REVIVE_GROUP, topic, queue_id, handled)
     return revived
 
@@ -423,4 +230,4 @@ def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: i
     new_point = replace(
         point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, rewrite_count=times + 1
     )
-    count(broker, new_point, broker.store.put_message(check_point_message(broker, new_point, queue_id)))
+    count_record(broker, new_point, broker.store.put_message(check_point_message(broker, new_point, queue_id)))

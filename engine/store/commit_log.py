@@ -38,7 +38,7 @@ from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.releases import NEWEST, Release, of
 from engine.sentences import sentence
-from engine.store import put_many, put_ruled
+from engine.store import put_columns, put_objects, put_ruled
 from engine.store.put_message import (
     BLANK_SIZE,
     RULED,
@@ -172,8 +172,8 @@ class CommitLog:
     @property
     def lock_time(self) -> int:
         """Time (ms) for which the append lock has been held now; 0 while it is free."""
-        since = self.locked_since
-        return max(0, self.clock() - since) if since else 0
+        locked_since = self.locked_since
+        return max(0, self.clock() - locked_since) if locked_since else 0
 
     @property
     def is_busy(self) -> bool:
@@ -285,7 +285,7 @@ class CommitLog:
             self._release()
         result = self.put_otherwise(message)
         if result.status is _PUT_OK and outcome != NOT_PLAIN:
-            put_many.learn_after(self, compiled, message, outcome)
+            put_objects.learn_after(self, compiled, message, outcome)
         return result
 
     def compiled_put(self) -> ObjectPut | None:
@@ -384,7 +384,7 @@ class CommitLog:
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
         """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
-        return put_many.put_messages(self, messages)
+        return put_objects.put_messages(self, messages)
 
     def append_columns(self, columns: MessageColumns) -> PutMessageResults:
         """Put messages that are given as arrays, in order; their property text is stored as it is, without rules.
@@ -392,7 +392,7 @@ class CommitLog:
         Raises ``ValueError`` where the columns do not fit each other.
         """
         columns.check()
-        return put_many.append_columns(self, columns)
+        return put_columns.append_columns(self, columns)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
         """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put_ruled.put_batch`."""
