@@ -12,9 +12,8 @@ from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.look.theme import px
+from viewer.pane.finding_bytes import HexInput, bytes_of
 from viewer.pane.finding_facts import (
-    HexInput,
-    bytes_of,
     evidence_facts,
     next_steps,
     place_of,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.rules.findings import SEVERITIES, Finding
 from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size, span
-from viewer.pane.finding_facts import FindingRow, finding_rows
+from viewer.pane.finding_rows import FindingRow, finding_rows
 from viewer.widgets.table_state import TableState
 
 CHECK_AGAIN, CHECK_NOW, STOP = "check again", "check now", "stop"
@@ -105,7 +105,7 @@ class FindingsModel:
         return next((row.finding.id for row in self.rows if rule in {finding.id for finding in row.consequences}), "")
 
     def same_row(self, chosen: FindingRow | None) -> int:
-        """Return the row that shows what ``chosen`` showed before the rows were made anew. 0 if none does."""
+        """Return the row of the finding that ``chosen`` showed before the rows were replaced; 0 if it has none."""
         if chosen is None:
             return 0
         return next(

@@ -21,7 +21,8 @@ from viewer.findings.recovery_panel import RecoveryPanel
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
-from viewer.pane.finding_facts import COUNTS, FindingRow, ToggleConsequences, finding_kind, title, unread_findings
+from viewer.pane.finding_facts import title
+from viewer.pane.finding_rows import COUNTS, FindingRow, ToggleConsequences, finding_kind, unread_findings
 from viewer.pane.incident_card import IncidentCard
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
@@ -172,7 +173,7 @@ class FindingsPane(Pane):
         }
 
     def status(self) -> str:
-        """How much was checked and what was found."""
+        """Return how much was checked and how many findings there are."""
         self.model.store = self._checked_store()
         text = self.model.status()
         if self.session is None or self.model.running:
@@ -180,14 +181,14 @@ class FindingsPane(Pane):
         return self.session.unread.beside(text)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The recovery plan is worked out when somebody looks."""
+        """Make the recovery plan when the view is first shown."""
         super().showEvent(event)
         self.recovery.ask_unasked()
 
     # ---- checking ----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Run every rule over the whole store, in the worker process."""
+        """Run every rule over the store, in the worker process."""
         if self.session is not None and not self.model.running:
             self.model.begin_check()
             self._show_state()
@@ -263,7 +264,7 @@ class FindingsPane(Pane):
             self._row_chosen(None)
 
     def _planned(self) -> None:
-        """The plan is there, or another: what rests on it is said anew."""
+        """Show a new plan, and all words that depend on it."""
         self.detail.say_why()
 
     def _show_state(self) -> None:

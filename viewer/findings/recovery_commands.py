@@ -57,7 +57,7 @@ class RecoveryCommands(QObject):
         self._able()
 
     def show_plan(self, session: StoreSession | None, plan: RecoveryPlan | None) -> None:
-        """Another plan, or none; what was asked for before there was one is asked now."""
+        """Show another plan, or none. A request that came before there was a plan is run now."""
         if session is not self._session:
             self._after_plan = self.trial = None
         self._session, self._plan = session, plan
@@ -137,7 +137,7 @@ class RecoveryCommands(QObject):
         if session is None or plan is None:
             return
         job = recovery_of(session)
-        other_start, written = job.other, job.written
+        other_start, written = job.other_start, job.written
         if in_store(session.path, target):
             self.statusText.emit(tr("Nothing is written into the store: choose another folder."))
             return

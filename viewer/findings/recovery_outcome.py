@@ -37,7 +37,7 @@ NAMES = {
 
 
 class TrialRow(NamedTuple):
-    """One figure: what was expected, what there is, and whether they are equal."""
+    """One figure: the planned and the actual value, and whether they are equal."""
 
     what: str
     planned: int
@@ -80,7 +80,7 @@ def _differing_words(count: int, all_count: int) -> str:
 
 
 def tried_chip(trial: Trial) -> tuple[str, str]:
-    """Mark and words of the whole."""
+    """Return mark and words of the overall result."""
     wrong = sum(not figure.equal for figure in trial.figures)
     if wrong:
         return "error", _differing_words(wrong, len(trial.figures))

@@ -207,7 +207,7 @@ class RecoveryPanel(ThemedPanel):
         self._lines.setVisible(plan is not None)
         rows = []
         if plan is not None and job is not None:
-            rows = start_rows(plan, job.other, job.written, lab=lab) + plan_rows(plan, job.took, harmed=harmed)
+            rows = start_rows(plan, job.other_start, job.written, lab=lab) + plan_rows(plan, job.took, harmed=harmed)
         self.plan.set_rows(rows)
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
@@ -232,9 +232,11 @@ class RecoveryPanel(ThemedPanel):
 
     def _say_whole(self, row: PlanRow | FateRow | None) -> None:
         """Show the full text of the chosen line below the table."""
-        named = (row.what, row.value) if isinstance(row, PlanRow) else (row.name, row.fate) if row is not None else ()
+        named = (
+            (row.subject, row.amount) if isinstance(row, PlanRow) else (row.name, row.fate) if row is not None else ()
+        )
         head = " ".join(part for part in named if part)
-        parts = [part for part in (head, row.why if row is not None else "") if part]
+        parts = [part for part in (head, row.reason if row is not None else "") if part]
         self._says.setText(tr("{what}: {why}", what=parts[0], why=parts[1]) if len(parts) > 1 else "")
         self._says.setVisible(len(parts) > 1)
 

@@ -1,41 +1,26 @@
-"""Findings as rows and as facts: the place of a finding, the bytes that show it, expected and found values. No Qt."""
+"""The facts of a finding: its place, expected and found values, next steps, and all of it as Markdown. No Qt."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.codec.consume_queue import CQ_UNIT_SIZE
-from engine.codec.message import list_fields
 from engine.english import capital
-from engine.errors import CannotRead
 from engine.files.layout import parse_file_name
-from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
-from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank
+from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding
 from engine.sentences import without_beginning
-from viewer.look.assets import language, plural_words, tr, tr_in, tr_plural, words
+from viewer.look.assets import language, tr, tr_in, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.evidence_words import EVIDENCE_WORDS
 from viewer.look.formats import full_moment, hexadecimal, number, number_span
-from viewer.look.rule_pages import GROUPS, WORDS
+from viewer.look.rule_pages import WORDS
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.runtime.unread import UnreadFiles
-from viewer.widgets.columns import Chip, Column, RecordKind, chip_column
-from viewer.widgets.hex_pages import HexField, hex_fields
 
-COUNTS = {
-    "error": plural_words("{n:,} error", "{n:,} errors"),
-    "warn": plural_words("{n:,} warning", "{n:,} warnings"),
-    "note": plural_words("{n:,} note", "{n:,} notes"),
-    "chat": plural_words("{n:,} remark", "{n:,} remarks"),
-}
-NAMES = {"lost": words("Lost"), "queues": words("Queues")}
+LIST_CAPTIONS = {"lost": words("Lost"), "queues": words("Queues")}
 """Captions of lists of queues, by their name in the evidence."""
 BROKER_LOG = "brokerLog"
 """Evidence with lines of a broker's log. They stay untranslated, so that a user can search for them."""
@@ -44,162 +29,6 @@ WITNESSES = "witnesses"
 CRC_RULES = frozenset({"CL03"})
 """Rules that compare two CRCs."""
 MAX_VALUE_LENGTH, SHORT_VALUE_LENGTH = 400, 32
-BYTES_SHOWN = 256
-
-
-@dataclass(frozen=True, slots=True)
-class ToggleConsequences:
-    """Request of a click on a line of folded findings: show them or hide them again."""
-
-    rule: str
-
-
-@dataclass(frozen=True, slots=True)
-class FindingRow:
-    """A finding in the list, or a line that stands for the consequences of one.
-
-    A row with ``consequences`` is such a line, below the row of their cause ``finding``.
-    """
-
-    finding: Finding
-    is_first: bool  # of its group
-    group_size: int
-    is_consequence: bool = False  # it follows from the cause above it
-    consequences: tuple[Finding, ...] = ()
-    is_open: bool = False  # the consequences are listed below this line
-
-    @property
-    def place(self) -> Place | ToggleConsequences | None:
-        """The place that shows the finding best."""
-        return ToggleConsequences(self.finding.id) if self.consequences else place_of(self.finding)
-
-
-def finding_rows(
-    findings: Sequence[Finding], severities: frozenset[str], opened: frozenset[str] = frozenset()
-) -> list[FindingRow]:
-    """Return the findings of these severities by group, the most severe groups and findings first.
-
-    The findings that follow from a cause are folded into one line below it. If the rule of the cause is in
-    ``opened``, they are listed after that line.
-    """
-    shown = [finding for finding in findings if finding.severity in severities]
-    followers = _followers(shown)
-    follower_ids = {id(finding) for members in followers.values() for finding in members}
-    groups: dict[str, list[Finding]] = {}
-    for finding in shown:
-        if id(finding) not in follower_ids:
-            groups.setdefault(finding.group, []).append(finding)
-    for members in groups.values():
-        members.sort(key=rank)
-    order = sorted(groups, key=lambda group: (-_severity_rank(groups[group][0]), list(GROUPS).index(group)))
-    rows = []
-    for group in order:
-        for index, finding in enumerate(groups[group]):
-            rows.append(FindingRow(finding, index == 0, len(groups[group])))
-            rows += _consequence_rows(finding, tuple(followers.pop(finding.id, ())), finding.id in opened)
-    return rows
-
-
-def _consequence_rows(cause: Finding, followers: tuple[Finding, ...], opened: bool) -> Iterator[FindingRow]:
-    if followers:
-        yield FindingRow(cause, False, 0, is_consequence=True, consequences=followers, is_open=opened)
-    for finding in followers if opened else ():
-        yield FindingRow(finding, False, 0, is_consequence=True)
-
-
-def _followers(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """Map each root cause to the findings that follow from it, directly or indirectly."""
-    causes = {finding.id: finding.caused_by for finding in findings}
-    followers: dict[str, list[Finding]] = {}
-    for finding in findings:
-        root, visited = finding.caused_by, {finding.id}
-        while root in causes and causes[root] in causes and root not in visited:
-            visited.add(root)
-            root = causes[root]
-        if root in causes and root != finding.id:
-            followers.setdefault(root, []).append(finding)
-    return followers
-
-
-def consequences_text(row: FindingRow) -> str:
-    """Return ``▸ 16 consequences: CF02 16×``."""
-    counts: dict[str, int] = {}
-    for finding in row.consequences:
-        counts[finding.id] = counts.get(finding.id, 0) + 1
-    rules = ", ".join(f"{rule} {count:,}×" for rule, count in counts.items())
-    summary = tr_plural("{n:,} consequence", "{n:,} consequences", n=len(row.consequences))
-    return f"{'▾' if row.is_open else '▸'} {summary}: {rules}"
-
-
-def unread_findings(unread: UnreadFiles) -> list[Finding]:
-    """Return what could not be read as findings without a rule, as the check lists it.
-
-    Unreadable files come first, as errors; then undecoded files, as notes.
-    """
-    step = tr("Give this user permission to read it, or check the disk; then refresh.")
-    ask = tr("Ask a broker, or the tools of that library.")
-    unreadable = [
-        Finding("", "error", "disk", item.file, None, engine_words(item.reason), {}, (), step)
-        for item in unread.unreadable
-    ]
-    return unreadable + [
-        Finding("", "note", "disk", item.file, None, engine_words(item.reason), {}, (), ask)
-        for item in unread.undecoded
-    ]
-
-
-def _severity_rank(finding: Finding) -> int:
-    return SEVERITIES.index(finding.severity)
-
-
-def finding_kind() -> RecordKind:
-    """Return the table of findings."""
-    columns = (
-        Column("group", words("Part"), 100, _group, lambda row: row.finding.group, elide="never"),
-        chip_column("severity", "", 28, lambda row: Chip(_worst(row) if row.finding.id else "unread")),
-        Column(
-            "id", words("Rule"), 50, _rule, lambda row: row.finding.id, mono=True, elide="never", tone=lambda _: "text3"
-        ),
-        Column(
-            "offset",
-            words("Place"),
-            130,
-            _place,
-            lambda row: row.finding.offset,
-            mono=True,
-            jump=lambda row: None if row.consequences else row.place,
-            elide="middle",
-        ),
-        Column(
-            "message",
-            words("Finding"),
-            110,
-            _message,
-            lambda row: row.finding.message,
-            jump=lambda row: row.place if row.consequences else None,
-            tip=_tip,
-            wrap=True,
-        ),
-    )
-
-    return RecordKind(
-        "finding",
-        columns,
-        verdict=lambda row: tr(WORDS[row.finding.severity]) if row.finding.id else tr("cannot be read"),
-        record=_record,
-        command=command,
-    )
-
-
-def _record(row: FindingRow) -> dict[str, Any]:
-    if row.consequences:
-        return {"type": "followers", "causedBy": row.finding.id, "findings": len(row.consequences)}
-    return row.finding.record()
-
-
-def command(row: FindingRow) -> list[str]:
-    """Return the command that reports the same finding."""
-    return ["storescope", "check", "STORE", *(["--only", row.finding.id] if row.finding.id else []), "--json"]
 
 
 def title(finding: Finding) -> str:
@@ -208,43 +37,12 @@ def title(finding: Finding) -> str:
     return tr(rule.title) if rule is not None else finding.message
 
 
-def _worst(row: FindingRow) -> str:
-    return max((finding.severity for finding in row.consequences), key=SEVERITIES.index, default=row.finding.severity)
-
-
-def _rule(row: FindingRow) -> str:
-    return "" if row.consequences else row.finding.id
-
-
-def _place(row: FindingRow) -> str:
-    return "" if row.consequences else place_text(row.finding)
-
-
-def _message(row: FindingRow) -> str:
-    if row.consequences:
-        return consequences_text(row)
-    return f"    {title(row.finding)}" if row.is_consequence else title(row.finding)
-
-
-def _tip(row: FindingRow) -> str:
-    return consequences_text(row) if row.consequences else engine_words(row.finding.message)
-
-
-def _group(row: FindingRow) -> str:
-    if not row.is_first:
-        return ""
-    return f"{tr(GROUPS[row.finding.group])}  {row.group_size}"
-
-
-# ---- places
-
-
 def place_of(finding: Finding) -> Place | None:
     """Return the place that shows the finding best, or None."""
     file = Path(finding.file) if finding.file else None
     if file is None:
         return None
-    if _in_log(file) and finding.offset is not None:
+    if is_in_log(file) and finding.offset is not None:
         return places.log(finding.offset)
     queue = _queue_of(file)
     if queue is not None:
@@ -278,7 +76,7 @@ def place_text(finding: Finding) -> str:
     return Path(finding.file or "").name
 
 
-def _in_log(file: Path) -> bool:
+def is_in_log(file: Path) -> bool:
     """Return True for a file of the commit log: its name is a number and its folder is of no other kind."""
     other_folders = {"consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "timerlog"}
     return parse_file_name(file.name) is not None and not other_folders & set(file.parts[-4:-1])
@@ -295,9 +93,6 @@ def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
     return tail[0], int(tail[1]), start
 
 
-# ---- facts and bytes
-
-
 def evidence_facts(finding: Finding) -> list[tuple[str, str]]:
     """Return (name, value) pairs.
 
@@ -312,7 +107,7 @@ def evidence_facts(finding: Finding) -> list[tuple[str, str]]:
     values = {name: _value(value, "crc" if name in crcs else name) for name, value in evidence.items()}
     captions = {"expected": tr("Expected"), "found": tr_in("evidence", "Found")}
     facts = [(caption, values.pop(name)) for name, caption in captions.items() if name in values]
-    facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(evidence))) for name, rows in lists.items()]
+    facts += [(tr(LIST_CAPTIONS.get(name, name)), _rows(rows, _total(evidence))) for name, rows in lists.items()]
     quoted_names = {name for name, value in evidence.items() if isinstance(value, str) and value in finding.message}
     remaining = [
         (name, value) for name, value in values.items() if value not in finding.message and name not in quoted_names
@@ -422,77 +217,6 @@ def next_steps(finding: Finding, path: str) -> list[tuple[str, str]]:
     if finding.command:
         steps.append((tr("By command"), finding.command))
     return steps
-
-
-@dataclass(frozen=True, slots=True)
-class HexInput:
-    """Input of the hex view: a reader, the start, painted fields, framed and damaged bytes.
-
-    ``low`` and ``high`` bound what can be read. Without ``read`` there is nothing to show.
-    """
-
-    read: Callable[[int, int], bytes] | None
-    start: int = 0
-    size: int = 0
-    fields: tuple[HexField, ...] = ()
-    low: int = 0
-    high: int = 0
-    frames: tuple[tuple[int, int, str], ...] = ()
-    damage: tuple[tuple[int, int], ...] = ()
-
-
-def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> HexInput:
-    """Return the bytes around a finding. Reads the disk."""
-    file = Path(finding.file) if finding.file else None
-    if file is None or finding.offset is None:
-        return HexInput(None)
-    if _in_log(file):
-        head = log_read(finding.offset, 1 << 16)
-        fields = tuple(hex_fields(list_fields(head)))
-        size = max((field.end for field in fields), default=0) or min(_span(finding), BYTES_SHOWN)
-        marked = finding.evidence.get("bytePositions")
-        frames = tuple((position, 1, "live") for position in marked[:64]) if isinstance(marked, list) else ()
-        damage = () if fields else ((finding.offset, finding.offset + size),)
-        return HexInput(log_read, finding.offset, size, fields, 0, log_end, frames, damage)
-    try:
-        length = file.stat().st_size
-    except OSError:
-        return HexInput(None)
-    unit = CQ_UNIT_SIZE if "consumequeue" in file.parts or file.parent.name == "index" else 8
-    fields = (
-        HexField("physicalOffset", 0, 8, "id"),
-        HexField("size", 8, 4, "frame"),
-        HexField("tagsCode", 12, 8, "topic"),
-    )
-    shown = fields if "consumequeue" in file.parts else ()
-    return HexInput(
-        _file_reader(str(file)), finding.offset, min(unit, max(0, length - finding.offset)), shown, 0, length
-    )
-
-
-def _span(finding: Finding) -> int:
-    for name in ("size", "bytes", "length"):
-        value = finding.evidence.get(name)
-        if isinstance(value, int) and value > 0:
-            return value
-    return 64
-
-
-def _file_reader(path: str) -> Callable[[int, int], bytes]:
-    def read(offset: int, size: int) -> bytes:
-        reading = Reading()
-        try:
-            descriptor = reading.open(path)
-        except CannotRead:
-            return b""
-        try:
-            return reading.read(path, descriptor, size, max(0, offset), 0)
-        except CannotRead:
-            return b""
-        finally:
-            os.close(descriptor)
-
-    return read
 
 
 def finding_markdown(finding: Finding) -> str:

@@ -56,7 +56,7 @@ class Incident:
 
     @property
     def line(self) -> str:
-        """The whole incident in one line, for a folded card. The figures come first, because the end may be cut."""
+        """Return the incident in one line, for a folded card. The figures come first, because the end may be cut."""
         start = tr("by the next start of {release}: {n}", release=self.release, n=self.start.clause)
         if not self.release:
             start = tr("by the next start: {n}", n=self.start.clause)

@@ -61,7 +61,7 @@ class LogSurvey(QObject):
         strip.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Read now what was skipped while the strip was hidden."""
+        """Catch up on the readings that were skipped while the strip was hidden."""
         if event.type() == QEvent.Type.Show and self._late:
             self.look()
         return False

@@ -28,9 +28,9 @@ class PlanRow:
     """A line of the plan: mark, subject, amount, reason. ``place`` is the target of its link."""
 
     mark: str
-    what: str
-    value: str
-    why: str
+    subject: str
+    amount: str
+    reason: str
     place: object = None
 
 
@@ -41,7 +41,7 @@ class FateRow:
     name: str
     mark: str
     fate: str
-    why: str
+    reason: str
 
 
 def release_name(plan: RecoveryPlan) -> str:
@@ -51,6 +51,64 @@ def release_name(plan: RecoveryPlan) -> str:
 
 def _nothing_more(plan: RecoveryPlan) -> str:
     return tr("the start of {release} loses nothing more", release=release_name(plan))
+
+
+# ---- the most important fact
+
+
+def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
+    """Return (shape, words) of the most important fact. ``harmed``: something is lost or wrong already."""
+    if plan.empty_log is not None:
+        return [("error", tr("the log is empty: is its disk mounted?"))]
+    if not plan.will_start:
+        return [("error", tr("a broker would not start"))]
+    chips = []
+    if plan.units_dropped:
+        chips.append(
+            ("error", tr_plural("{n:,} unit would be lost", "{n:,} units would be lost", n=plan.units_dropped))
+        )
+    elif plan.bytes_dropped:
+        chips.append(("warn", tr("{size} would be lost", size=size(plan.bytes_dropped))))
+    if plan.undispatched is not None and plan.undispatched.messages:
+        chips.append(
+            (
+                "error",
+                tr_plural(
+                    "{n:,} message never dispatched", "{n:,} messages never dispatched", n=plan.undispatched.messages
+                ),
+            )
+        )
+    if plan.misnumbered:
+        chips.append(
+            (
+                "error",
+                tr_plural(
+                    "{n:,} message gets a wrong queue offset",
+                    "{n:,} messages get wrong queue offsets",
+                    n=plan.misnumbered,
+                ),
+            )
+        )
+    if plan.loses_new_messages:
+        chips.append(("error", tr("every new message would be lost")))
+    if plan.exit == "abnormal":
+        chips.append(("warn", tr("abnormal exit")))
+    if chips:
+        return chips
+    return [("note", _nothing_more(plan))] if harmed else [("ok", tr("nothing would be lost"))]
+
+
+def headline_tip(plan: RecoveryPlan) -> str:
+    """Return the tool tip of the first headline: the number of units is not the number of messages."""
+    counts_units = plan.empty_log is None and plan.will_start and plan.units_dropped > 1
+    return _units_and_messages() if counts_units else ""
+
+
+def _units_and_messages() -> str:
+    return tr("a batch is one unit, and some units hold no message")
+
+
+# ---- the plan line by line
 
 
 def start_rows(
@@ -243,16 +301,6 @@ def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
 
 
-def _units_and_messages() -> str:
-    return tr("a batch is one unit, and some units hold no message")
-
-
-def headline_tip(plan: RecoveryPlan) -> str:
-    """Return the tool tip of the first headline: the number of units is not the number of messages."""
-    counts_units = plan.empty_log is None and plan.will_start and plan.units_dropped > 1
-    return _units_and_messages() if counts_units else ""
-
-
 def cut_queues(plan: RecoveryPlan) -> list[tuple[QueuePlan, int]]:
     """Return the queues that will end before their files do, each with the number of dropped entries.
 
@@ -327,6 +375,9 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
     return rows
 
 
+# ---- the files
+
+
 def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
     """Return which files stay and which are deleted, by kind of file."""
     stays, deleted = tr("kept"), tr("deleted")
@@ -381,17 +432,26 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
     return rows
 
 
+# ---- tables
+
+
 def plan_kind() -> RecordKind:
     """Return the table of the plan's lines. Only problems are coloured."""
     columns = (
         chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
-        text_column("what", "", 150),
-        text_column("value", "", 172, mono=True, jump=lambda row: row.place, elide="middle"),
+        text_column("subject", "", 150),
+        text_column("amount", "", 172, mono=True, jump=lambda row: row.place, elide="middle"),
         Column(
-            "why", tr("Why"), 300, lambda row: row.why, lambda row: row.why, tone=_why_tone, tip=lambda row: row.why
+            "reason",
+            tr("Why"),
+            300,
+            lambda row: row.reason,
+            lambda row: row.reason,
+            tone=_reason_tone,
+            tip=lambda row: row.reason,
         ),
     )
-    return RecordKind("recoveryPlan", columns, verdict=lambda row: row.what)
+    return RecordKind("recoveryPlan", columns, verdict=lambda row: row.subject)
 
 
 def fate_kind() -> RecordKind:
@@ -410,7 +470,7 @@ def fate_kind() -> RecordKind:
         ),
         chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
         text_column("fate", "", 72, tone=_fate_tone),
-        text_column("why", "", 200, tone=lambda _: "text2"),
+        text_column("reason", "", 200, tone=lambda _: "text2"),
     )
     return RecordKind("file", columns, verdict=lambda row: row.fate)
 
@@ -419,7 +479,7 @@ def _fate_tone(row: FateRow) -> str:
     return "error" if row.mark == "error" else "text"
 
 
-def _why_tone(row: PlanRow) -> str:
+def _reason_tone(row: PlanRow) -> str:
     return "error" if row.mark == "error" else "text2"
 
 
@@ -435,45 +495,3 @@ def _short(name: str) -> str:
 def _tail(path: str) -> str:
     parts = path.rstrip("/").split("/")
     return "/".join(parts[-3:] if "consumequeue" in path else parts[-2:])
-
-
-def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
-    """Return (shape, words) of the most important fact. ``harmed``: something is lost or wrong already."""
-    if plan.empty_log is not None:
-        return [("error", tr("the log is empty: is its disk mounted?"))]
-    if not plan.will_start:
-        return [("error", tr("a broker would not start"))]
-    chips = []
-    if plan.units_dropped:
-        chips.append(
-            ("error", tr_plural("{n:,} unit would be lost", "{n:,} units would be lost", n=plan.units_dropped))
-        )
-    elif plan.bytes_dropped:
-        chips.append(("warn", tr("{size} would be lost", size=size(plan.bytes_dropped))))
-    if plan.undispatched is not None and plan.undispatched.messages:
-        chips.append(
-            (
-                "error",
-                tr_plural(
-                    "{n:,} message never dispatched", "{n:,} messages never dispatched", n=plan.undispatched.messages
-                ),
-            )
-        )
-    if plan.misnumbered:
-        chips.append(
-            (
-                "error",
-                tr_plural(
-                    "{n:,} message gets a wrong queue offset",
-                    "{n:,} messages get wrong queue offsets",
-                    n=plan.misnumbered,
-                ),
-            )
-        )
-    if plan.loses_new_messages:
-        chips.append(("error", tr("every new message would be lost")))
-    if plan.exit == "abnormal":
-        chips.append(("warn", tr("abnormal exit")))
-    if chips:
-        return chips
-    return [("note", _nothing_more(plan))] if harmed else [("ok", tr("nothing would be lost"))]

@@ -53,9 +53,9 @@ class RowCommands:
         """Return the commands that act on the current row here."""
         return frozenset(self._pane.commands())
 
-    def filter(self, how: str, term: str) -> None:
-        """Filter the log by a condition. ``how`` is one of :data:`viewer.widgets.cell_filter.CONDITION_KINDS`."""
-        self._pane.placeRequested.emit(places.filtered(how, term))
+    def filter(self, action_name: str, term: str) -> None:
+        """Filter the log by a condition; ``action_name``: see :data:`viewer.widgets.cell_filter.CONDITION_KINDS`."""
+        self._pane.placeRequested.emit(places.filtered(action_name, term))
 
     def say(self, words: str) -> None:
         """Show a sentence in the status bar. An empty one restores the view's own."""

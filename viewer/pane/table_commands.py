@@ -28,7 +28,7 @@ def command_copier(table: RecordView, line: Callable[[Sequence[str]], str]) -> C
     return text
 
 
-def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
+def use_cell(pane: Pane, shown: Callable[[], RecordView], action_name: str) -> None:
     """Use the selected cell of the current table as a condition for the log."""
     table = shown()
     row, column_index = table.current_row(), table.currentIndex().column()
@@ -38,7 +38,7 @@ def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
     if term is None:
         pane.statusMessage.emit(tr("A filter cannot search for this value."))
     else:
-        use_term(table, how, term)
+        use_term(table, action_name, term)
 
 
 def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> dict[str, Callable[[], object]]:
@@ -48,7 +48,7 @@ def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> di
         "copy.row": lambda: table().copy_current("row"),
         "copy.json": lambda: table().copy_current("json"),
         "copy.cli": lambda: table().copy_current("cli"),
-        **{name: partial(use_cell, pane, table, how) for name, how in CELL_COMMANDS.items()},
+        **{name: partial(use_cell, pane, table, action_name) for name, action_name in CELL_COMMANDS.items()},
         **find_commands(pane, table),
         "frequency.open": lambda: table_frequency(pane, table()),
         "export.table": lambda: ask_export(pane, table(), name),

@@ -14,7 +14,8 @@ from viewer.look.engine_words import engine_words
 from viewer.look.field_words import VERDICTS
 from viewer.look.formats import number, plain, size
 from viewer.look.rule_pages import GROUPS, WORDS
-from viewer.pane.finding_facts import FindingRow, finding_kind, place_of, place_text, title
+from viewer.pane.finding_facts import place_of, place_text, title
+from viewer.pane.finding_rows import FindingRow, finding_kind
 from viewer.pipeline.state import JobState, Record, RuleCount
 from viewer.runtime import places
 from viewer.runtime.places import Place

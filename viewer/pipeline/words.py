@@ -118,7 +118,7 @@ def outcome(job: JobState) -> str:
 
 def found_words(job: JobState) -> str:
     """``9 errors, 41,207 notes``."""
-    from viewer.pane.finding_facts import COUNTS
+    from viewer.pane.finding_rows import COUNTS
 
     parts = []
     for kind in ("error", "warn", "note", "chat"):

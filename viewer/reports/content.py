@@ -25,9 +25,8 @@ from viewer.look.engine_words import engine_words
 from viewer.look.field_words import MASKS
 from viewer.look.formats import full_moment, number, size
 from viewer.look.rule_pages import GROUPS, WORDS
+from viewer.pane.finding_bytes import BYTES_SHOWN, bytes_of
 from viewer.pane.finding_facts import (
-    BYTES_SHOWN,
-    bytes_of,
     evidence_facts,
     next_steps,
     place_text,
@@ -59,7 +58,7 @@ HARMLESS = {"size", "tagsCode", *(name for name in _FIXED_POSITION_FIELDS if not
 
 @dataclass(frozen=True, slots=True)
 class ReportInputs:
-    """Input of the report: what the window knows of the store, and what is masked."""
+    """Input of the report: the window's facts about the store, and the masking."""
 
     survey: Survey | None
     findings: tuple[Finding, ...]
@@ -309,9 +308,9 @@ def _recovery(inputs: ReportInputs, mask: Masking) -> Section | None:
     groups = {group_beyond.group for group_beyond in inputs.plan.groups_beyond}
     rows = tuple(
         (
-            (row.mark, row.what),
-            mask.group(row.value) if row.value in groups else mask.words(row.value),
-            mask.words(row.why),
+            (row.mark, row.subject),
+            mask.group(row.amount) if row.amount in groups else mask.words(row.amount),
+            mask.words(row.reason),
         )
         for row in plan_rows(inputs.plan, harmed=inputs.harmed)
     )

@@ -13,7 +13,7 @@ from engine.files.whole_file import put_whole
 from engine.rules.masking import Masking
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import px, ui
-from viewer.pane.finding_facts import unread_findings
+from viewer.pane.finding_rows import unread_findings
 from viewer.reports.content import ReportInputs, gather
 from viewer.reports.report_html import Picture, render
 from viewer.runtime.bookmarks import SavedBookmarks, bookmarks_of

@@ -72,10 +72,10 @@ def test_every_plan_has_a_text(golden, name, release) -> None:
     with open_store(golden(name)) as store:
         plan = plan_of(store, release)
         rows = plan_rows(plan, harmed=True)
-        assert [row.what for row in rows if row.mark == "error"] == (
+        assert [row.subject for row in rows if row.mark == "error"] == (
             ["Units dropped"] if plan.units_dropped else []
         ) + (["Entries shifted"] if any(q.shifted for q in plan.queues) else [])
-        assert ("Index files deleted" in [row.what for row in rows]) == bool(plan.index_deleted)
+        assert ("Index files deleted" in [row.subject for row in rows]) == bool(plan.index_deleted)
         assert fates(plan, len(store.log.files))[0].name == "commitlog"
 
 

@@ -22,7 +22,7 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
         tools.trialDone.connect(tried.append)
         assert tools.attempt.isVisible()
         assert tools.attempt.isEnabled()
-        listed = [row.what for row in pane.recovery.plan.source.rows]
+        listed = [row.subject for row in pane.recovery.plan.source.rows]
         assert "Time to read" not in listed, "a rate is told only where it rests on some MiB"
         assert listed[:2] == ["RocketMQ 5.3.3", "RocketMQ 4.9.8"]
         tools.save_to(tmp_path / "plan.json")
@@ -64,11 +64,11 @@ def test_a_stopped_copy_leaves_no_files(qapp, golden, tmp_path) -> None:
         assert not list(tmp_path.iterdir())
         plan = replace(recovery_of(session).plan, bytes_to_read=10 << 20)
         row = time_row(plan, 5.0)
-        assert row.value == "about 5 s"
-        assert row.why == "estimate: 10.0 MiB to read at 2.00 MiB/s, as measured just now"
+        assert row.amount == "about 5 s"
+        assert row.reason == "estimate: 10.0 MiB to read at 2.00 MiB/s, as measured just now"
         assert time_row(plan, 0.0) is None
         assert time_row(replace(plan, bytes_to_read=442 << 10), 6.0) is None, "too little to tell a rate"
-        assert time_row(plan, 0.5).value == "less than 1 s"
+        assert time_row(plan, 0.5).amount == "less than 1 s"
 
     on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
 

@@ -20,13 +20,13 @@ def test_a_chosen_line_of_the_plan_is_shown_in_full(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         panel = pane.recovery
         assert panel._says.isHidden()
-        start = next(n for n, row in enumerate(panel.plan.source.rows) if row.what == "Start file")
+        start = next(n for n, row in enumerate(panel.plan.source.rows) if row.subject == "Start file")
         panel.plan.go_to_row(start)
         row = panel.plan.source.rows[start]
-        assert panel._says.text() == f"Start file {row.value}: {row.why}"
+        assert panel._says.text() == f"Start file {row.amount}: {row.reason}"
         panel.files.go_to_row(1)
         removed_row = panel.files.source.rows[1]
-        assert panel._says.text() == f"{removed_row.name} {removed_row.fate}: {removed_row.why}"
+        assert panel._says.text() == f"{removed_row.name} {removed_row.fate}: {removed_row.reason}"
         assert removed_row.name == "commitlog/00000000000002097152"
         assert panel.files.table.texts(1)[0] == "commitlog/…2097152"
 

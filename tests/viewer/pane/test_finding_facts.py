@@ -7,14 +7,11 @@ from dataclasses import replace
 import pytest
 
 from engine.rules.catalogue import RULES
-from engine.rules.findings import SEVERITIES, Finding
+from engine.rules.findings import Finding
 from viewer.look import assets
 from viewer.pane.finding_facts import (
-    ToggleConsequences,
-    consequences_text,
     evidence_facts,
     finding_markdown,
-    finding_rows,
     next_steps,
     place_of,
     place_text,
@@ -24,16 +21,7 @@ from viewer.runtime.places import Place
 
 
 def finding(id_: str, file: str | None, offset: int | None = None, **evidence: object) -> Finding:
-    return RULES[id_].finding("said", file, offset, evidence)
-
-
-def test_a_cause_comes_first() -> None:
-    findings = [
-        finding("CL01", "/s/commitlog/0", 5),
-        finding("CL10", "/s/commitlog/0", 4),
-        finding("CL07", "/s/commitlog/9", 9),
-    ]
-    assert [row.finding.id for row in finding_rows(findings, frozenset(SEVERITIES))] == ["CL07", "CL01", "CL10"]
+    return RULES[id_].finding("message", file, offset, evidence)
 
 
 def test_times_and_tables_of_values_are_readable() -> None:
@@ -43,35 +31,6 @@ def test_times_and_tables_of_values_are_readable() -> None:
     (_, output), *_ = evidence_facts(item)
     assert output.startswith("physicMsgTimestamp 2023-11-1")
     assert output.endswith(" · logicsMsgTimestamp 0")
-
-
-def test_findings_are_grouped_with_the_gravest_first() -> None:
-    log = "/s/commitlog/00000000000000000000"
-    findings = [finding("CQ08", log, 5), finding("CL03", log, 9), finding("AB01", "/s/abort")]
-    rows = finding_rows(findings, frozenset(SEVERITIES))
-    assert [row.finding.id for row in rows] == ["CL03", "AB01", "CQ08"]
-    assert all(row.is_first and row.group_size == 1 for row in rows)
-    assert [row.finding.id for row in finding_rows(findings, frozenset({"error"}))] == ["CL03"]
-
-
-def test_consequences_are_folded_below_their_cause() -> None:
-    log, queue = "/s/commitlog/00000000000000000000", "/s/consumequeue/T/0"
-    lost, actual_finding = finding("CQ03", queue, 5), finding("IX03", "/s/index/20261121081849110", 9)
-    results = [
-        finding("CL07", log, 9),
-        finding("AB01", "/s/abort"),
-        lost.follows("CL07"),
-        actual_finding.follows("CQ03"),
-    ]
-    rows = finding_rows(results, frozenset(SEVERITIES))
-    assert [(row.finding.id, len(row.consequences)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
-    assert consequences_text(rows[1]) == "▸ 2 consequences: CQ03 1×, IX03 1×"
-    assert rows[1].place == ToggleConsequences("CL07")
-    opened = finding_rows(results, frozenset(SEVERITIES), frozenset({"CL07"}))
-    assert [row.finding.id for row in opened] == ["CL07", "CL07", "CQ03", "IX03", "AB01"]
-    assert consequences_text(opened[1]).startswith("▾")
-    alone = finding_rows(results, frozenset({"note"}))
-    assert [row.finding.id for row in alone] == ["CQ03", "CQ03"], "without its cause a follower leads its own"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_missing_log_is_mentioned_first(themed_app: QApplication, tmp_path: Pa
     first_row = plan_rows(recovery_plan, harmed=True)[0]
     expected_end = {"en": "is its disk mounted?", "zh_CN": "它的磁盘挂载了吗？"}[language]
     assert first_row.mark == "error"
-    assert first_row.why.endswith(expected_end)
+    assert first_row.reason.endswith(expected_end)
     assert engine_words(finding.message).endswith(expected_end)
     assert headline(recovery_plan, harmed=True)[0][1].endswith(expected_end)
 
@@ -59,14 +59,14 @@ def test_each_release_shows_whether_it_would_start(tmp_path: Path) -> None:
         recovery_plan = plan(store, "5.3")
     other_start = OtherReleaseStart("4.9", False, (GAP,))
     rows = start_rows(recovery_plan, other_start, ("5.3", "it has timerwheel"))
-    assert [(row.mark, row.what, row.value) for row in rows] == [
+    assert [(row.mark, row.subject, row.amount) for row in rows] == [
         ("ok", "RocketMQ 5.3.3", "would start"),
         ("error", "RocketMQ 4.9.8", "would not start"),
     ]
-    assert "timerwheel" in rows[0].why
-    assert rows[1].why == GAP.message
+    assert "timerwheel" in rows[0].reason
+    assert rows[1].reason == GAP.message
     fitting_rows = start_rows(recovery_plan, OtherReleaseStart("4.9", True, ()), ("5.3", "it has timerwheel"))
-    assert fitting_rows[1].why == "nothing in the store keeps it from starting"
+    assert fitting_rows[1].reason == "nothing in the store keeps it from starting"
 
 
 def test_our_own_lock_is_no_blocker(tmp_path: Path) -> None:
@@ -90,12 +90,12 @@ def test_undispatched_messages_are_listed_by_topic_and_queue(tmp_path: Path) -> 
         first_pass=None,
     )
     rows = plan_rows(actual_plan, harmed=False)
-    position = next(n for n, row in enumerate(rows) if row.what == "Never dispatched")
-    assert rows[position].value == "41 messages"
-    assert rows[position + 1].value == "OrderPaid/2"
-    assert rows[position + 1].why.startswith("41 messages · queue offsets 100 to 140 · stored ")
-    index = next(row for row in rows if row.what == "Index files deleted")
-    assert (index.mark, index.why) == ("error", "900 entries · keys of units 1,000 to 20,000 will not be found")
+    position = next(n for n, row in enumerate(rows) if row.subject == "Never dispatched")
+    assert rows[position].amount == "41 messages"
+    assert rows[position + 1].amount == "OrderPaid/2"
+    assert rows[position + 1].reason.startswith("41 messages · queue offsets 100 to 140 · stored ")
+    index = next(row for row in rows if row.subject == "Index files deleted")
+    assert (index.mark, index.reason) == ("error", "900 entries · keys of units 1,000 to 20,000 will not be found")
     assert ("error", "41 messages never dispatched") in headline(actual_plan, harmed=False)
 
 
@@ -122,10 +122,10 @@ def test_a_queue_that_a_start_stops_reading_is_counted_as_cut(tmp_path: Path) ->
         undispatched=Loss((lost,), recovery_plan.log_min, 5_000, 9_000),
     )
     assert cut_queues(recovery_plan) == [(cut_queue, 318)]
-    row = next(plan_row for plan_row in plan_rows(recovery_plan, harmed=True) if plan_row.what == "Queues cut")
-    assert (row.value, row.why[:12]) == (f"1 of {len(recovery_plan.queues)}", "318 entries;")
+    row = next(plan_row for plan_row in plan_rows(recovery_plan, harmed=True) if plan_row.subject == "Queues cut")
+    assert (row.amount, row.reason[:12]) == (f"1 of {len(recovery_plan.queues)}", "318 entries;")
     fate = next(candidate for candidate in fates(recovery_plan, 1) if candidate.name == "consumequeue")
-    assert fate.why == f"{len(recovery_plan.queues)} queues, 1 cut"
+    assert fate.reason == f"{len(recovery_plan.queues)} queues, 1 cut"
 
 
 def test_the_reason_comes_before_the_path() -> None:
@@ -142,8 +142,8 @@ def test_dropped_units_are_not_taken_for_messages(tmp_path: Path) -> None:
     """For the same loss the incident card showed 762 messages and the plan below it 783 units."""
     with open_store(healthy().write(tmp_path / "store")) as store:
         actual_plan = replace(plan(store), units_dropped=783, bytes_dropped=9000)
-    (row,) = [row for row in plan_rows(actual_plan, harmed=True) if row.what == "Units dropped"]
-    assert row.why.endswith("a batch is one unit, and some units hold no message")
+    (row,) = [row for row in plan_rows(actual_plan, harmed=True) if row.subject == "Units dropped"]
+    assert row.reason.endswith("a batch is one unit, and some units hold no message")
     assert headline(actual_plan, harmed=True)[0][1] == "783 units would be lost"
     assert headline_tip(actual_plan) == "a batch is one unit, and some units hold no message"
     assert not headline_tip(replace(actual_plan, units_dropped=0))

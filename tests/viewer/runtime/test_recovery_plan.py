@@ -15,8 +15,8 @@ from viewer.runtime.recovery_plan import recovery_of
 def test_recovery_reports_losses_in_numbers(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         plan = recovery_of(session).plan
-        lines = {row.what: row for row in pane.recovery.plan.source.rows}
-        assert lines["Units dropped"].value == f"{plan.units_dropped:,}"
+        lines = {row.subject: row for row in pane.recovery.plan.source.rows}
+        assert lines["Units dropped"].amount == f"{plan.units_dropped:,}"
         assert lines["End of log"].place == places.log(plan.end_offset)
         assert f"{plan.units_dropped:,} units would be lost" in [words for _, words in headline(plan, harmed=True)]
         names = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
