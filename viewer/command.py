@@ -124,7 +124,7 @@ def _refuse_no_recording(place: str | None) -> None:
 
 
 def _has_display() -> bool:
-    """Whether somebody could see the window, or the caller chose himself where Qt draws."""
+    """Return True if there is a display, or if the caller has chosen where Qt draws."""
     display_variables = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in display_variables)
 

@@ -102,7 +102,7 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "brokerVersionDesc": rules.version_name,
         STORE_RELEASE: store.release,
         "earliestMessageTimeStamp": earliest_message_time(store.parts.log),
-        "runtime": _since(broker.now() - broker.started),
+        "runtime": _uptime_text(broker.now() - broker.started),
         "startAcceptSendRequestTimeStamp": broker.config.accept_sends_from,
         "commitLogMinOffset": max(positions.min, 0),
         "commitLogMaxOffset": positions.wrote,
@@ -165,7 +165,7 @@ def _readable(size: int) -> str:
     return f"{size / 1024**exponent:.1f} {_UNITS[exponent - 1]}iB"
 
 
-def _since(ms: int) -> str:
+def _uptime_text(ms: int) -> str:
     days, seconds = divmod(ms // 1000, 86_400)
     return f"[ {days} days, {seconds // 3600} hours, {seconds // 60 % 60} minutes, {seconds % 60} seconds ]"
 

@@ -37,7 +37,7 @@ _SWITCHES = frozenset(
 
 
 def declare(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: declare a group, or declare it anew; the body is its row."""
+    """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: create a group, or change it; the body is its row."""
     _declare(broker, read_object(request.body))
     return answer_to(request)
 

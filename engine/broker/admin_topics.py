@@ -40,7 +40,7 @@ FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """UPDATE_AND_CREATE_TOPIC: declare a topic, or declare it anew."""
+    """UPDATE_AND_CREATE_TOPIC: create a topic, or change it."""
     name = str(header["topic"])
     _check_name(broker, name)
     kind = "SINGLE_TAG" if header["topicFilterType"] is None else str(header["topicFilterType"])

@@ -35,7 +35,7 @@ class QueueName(NamedTuple):
 @dataclass(slots=True)
 class _Lock:
     client_id: str
-    since: int
+    locked_ms: int
 
 
 class QueueLocks:
@@ -53,7 +53,7 @@ class QueueLocks:
         granted = []
         for queue in queues:
             lock = locks.get(queue)
-            if lock is None or lock.client_id == client_id or now - lock.since > LOCK_DURATION_MS:
+            if lock is None or lock.client_id == client_id or now - lock.locked_ms > LOCK_DURATION_MS:
                 locks[queue] = _Lock(client_id, now)
                 granted.append(queue)
         return granted
@@ -69,7 +69,7 @@ class QueueLocks:
     def is_held(self, group: str) -> bool:
         """Return True if any client of the group holds the queue: its retries go to the dead letters then (5.x)."""
         now = self._now()
-        return any(now - lock.since <= LOCK_DURATION_MS for lock in self._locks.get(group, {}).values())
+        return any(now - lock.locked_ms <= LOCK_DURATION_MS for lock in self._locks.get(group, {}).values())
 
 
 def lock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:

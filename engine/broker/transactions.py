@@ -35,13 +35,13 @@ class OpMessages:
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[str]] = {}
-        self._since: dict[int, int] = {}
+        self._waiting_since_ms: dict[int, int] = {}
 
     def add(self, queue_id: int, queue_offset: int, now: int) -> bool:
         """Add a decided half message at ``now`` (ms). Return True if there are enough for an op message at once."""
         waiting = self._waiting.setdefault(queue_id, [])
         if not waiting:
-            self._since[queue_id] = now
+            self._waiting_since_ms[queue_id] = now
         waiting.append(f"{queue_offset},")
         return sum(map(len, waiting)) > MAX_OP_BYTES
 
@@ -52,7 +52,7 @@ class OpMessages:
         return [
             (queue_id, "".join(waiting).encode())
             for queue_id, waiting in self._waiting.items()
-            if waiting and (now is None or now - self._since[queue_id] >= INTERVAL_MS or len(waiting) > 512)
+            if waiting and (now is None or now - self._waiting_since_ms[queue_id] >= INTERVAL_MS or len(waiting) > 512)
         ]
 
     def written(self, queue_id: int, body: bytes) -> None:

@@ -216,15 +216,15 @@ class Users:
 
     def find(self, name: str) -> User | None:
         """Return the user of that name."""
-        row = self._found(name)
+        row = self._find_user(name)
         return None if row is None else row[0]
 
     def policies(self, name: str) -> Policies:
         """Return the policies of a user; empty if there are none."""
-        row = self._found(name)
+        row = self._find_user(name)
         return {} if row is None else row[1]
 
-    def _found(self, name: str) -> tuple[User, Policies] | None:
+    def _find_user(self, name: str) -> tuple[User, Policies] | None:
         return self._kept[name] if name in self._kept else self._file.get(name)
 
     def all(self) -> list[User]:
@@ -238,7 +238,7 @@ class Users:
 
     def delete(self, name: str) -> None:
         """Delete a user and its policies. Raises ``OSError``."""
-        if self._found(name) is not None:
+        if self._find_user(name) is not None:
             self._keep(name, None)
 
     def _keep(self, name: str, value: tuple[User, Policies] | None) -> None:

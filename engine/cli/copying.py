@@ -256,7 +256,7 @@ class _Copy:
             self._leave(end - offset)
 
     def _leave(self, size: int) -> None:
-        """Damage: what comes behind it moves up."""
+        """Leave damage out: the units behind it move up."""
         self._left += 1
         self._left_size += size
         self._in_place = False

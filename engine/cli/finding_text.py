@@ -41,16 +41,16 @@ def print_findings(
     store: str,
     columns: Sequence[Column] = COLUMNS,
     *,
-    every: bool = False,
+    with_consequences: bool = False,
     config: str | None = None,
 ) -> None:
-    """Print ``finding`` records in the order of the check of ``store``, last their ``summary``; ``every`` folds
-    none.
+    """Print ``finding`` records in the order of the check of ``store``, last their ``summary``; ``with_consequences``
+    shows consequences, too.
     """
     *findings, summary = records
     if not out.as_json:
         _print_verdict(summary, out)
-    for record in findings if every or out.as_json else _fold_findings(findings):
+    for record in findings if with_consequences or out.as_json else _fold_findings(findings):
         out.record(record, columns)
     out.record(summary)
     if not out.as_json:
@@ -127,6 +127,9 @@ def _print_incident(incident: Record, out: Output) -> None:
     _print_queues(already, out)
     for releases, start in _group_same_losses(incident["lostByNextStart"]):
         names = " and ".join(part for part in (", ".join(releases[:-1]), releases[-1]) if part)
+        if start is not None and not start["starts"]:
+            _print_paragraph(f"RocketMQ {names} {'do' if len(releases) > 1 else 'does'} not start: {start['why']}", out)
+            continue
         _print_paragraph(f"Lost by the next start of RocketMQ {names}: {_lost_by(start)}", out)
         _print_queues(start, out)
     _print_paragraph("First steps:", out)
@@ -155,8 +158,6 @@ def _lost(loss: Record) -> str:
 def _lost_by(start: Record | None) -> str:
     if start is None:
         return "unknown"
-    if not start["starts"]:
-        return f"it does not start: {start['why']}"
     files = start["indexFilesDeleted"]
     return losses_text(
         start["messages"], start.get("wrongNumbers", 0), loses_new_messages=start.get("losesNewMessages", False)

@@ -237,7 +237,7 @@ def _report_failure(error: Exception, code: int, debug: bool) -> int:
 
 
 def _closed_pipe() -> int:
-    """Nobody reads any more: end without a word, also at interpreter exit."""
+    """The reader of standard output is gone: end silently, also at interpreter exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return OK
 

@@ -217,11 +217,11 @@ def note_unread(error: CannotRead) -> None:
 def run_job(
     args: argparse.Namespace, out: Output, name: str, *, small: Callable[[], bool] | None = None
 ) -> Iterator[Job]:
-    """Start a session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
+    """Run a job in a Spark session or in this process, and watch its progress. Errors of Spark become one line.
 
-    Without ``--master`` and ``--spark`` the job runs in this process, unless what it reads is not ``small`` enough for
-    its memory. Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so
-    that no task writes any more. Raises :class:`StoreError` where Spark, or Java, is not to be had.
+    Without ``--master`` and ``--spark`` the job runs in this process if its input is ``small`` enough for the memory.
+    Invalid stores are reported before Spark starts. An interrupt ends the session, so that no task writes any more.
+    Raises :class:`StoreError` if Spark or Java is missing.
     """
     stores_named = getattr(args, "stores", None) or ()
     if args.spark is False and args.master is not None:
@@ -279,7 +279,7 @@ def run_job(
 
 @contextlib.contextmanager
 def _run_locally(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
-    """The job in this process: the functions of its tasks, one after the other."""
+    """Run the job in this process: the functions of its tasks, one after the other."""
     from engine.pipeline.files import find_stores
     from engine.pipeline.progress import Cancelled, Watch
     from engine.pipeline.tasks import LocalRunner
@@ -337,9 +337,7 @@ def check_spark_installed() -> None:
 
 
 def default_log_file(name: str) -> Path:
-    """A new file in the system's folder for temporary files: it is there as long as somebody may ask for it, old ones
-    go.
-    """
+    """Return a new file in the system's folder for temporary files. Old ones are removed."""
     import tempfile
 
     take_old_logs(Path(tempfile.gettempdir()))

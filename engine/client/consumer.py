@@ -117,7 +117,7 @@ class Consumer(QueueConsumer):
 
     def _more_loops(self) -> Iterable[Coroutine[Any, Any, None]]:
         if not self.config.orderly:
-            yield self.instance.every(self.config.consume_timeout, self._send_expired_back)
+            yield self.instance.repeat(self.config.consume_timeout, self._send_expired_back)
 
     async def _finish(self, timeout: float) -> None:  # noqa: ASYNC109
         end = time.monotonic() + timeout

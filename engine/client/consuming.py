@@ -197,12 +197,11 @@ class QueueConsumer(ClientPart):
         self.started_at = system_clock()
         await self.instance.heartbeat()
         self._began()
-        every = self.instance.every
         self._loops = [asyncio.create_task(self._rebalance_forever()), *map(asyncio.create_task, self._more_loops())]
         if self.config.auto_commit and self._commits_by_itself:
-            self._loops.append(asyncio.create_task(every(self.config.commit_interval, self.commit_soon)))
+            self._loops.append(asyncio.create_task(self.instance.repeat(self.config.commit_interval, self.commit_soon)))
         if self.config.orderly and not self.is_broadcasting:
-            self._loops.append(asyncio.create_task(every(LOCK_RENEWAL, self._renew_locks)))
+            self._loops.append(asyncio.create_task(self.instance.repeat(LOCK_RENEWAL, self._renew_locks)))
 
     def _more_loops(self) -> Iterable[Coroutine[Any, Any, None]]:
         """Further loops that run in the background."""
@@ -393,7 +392,7 @@ class QueueConsumer(ClientPart):
                     await self._wake.wait()
 
     async def _plan(self, topic: str) -> RebalancePlan | None:
-        """Return the plan for a topic; None where nobody knows who consumes, or where its queues are."""
+        """Return the plan for a topic; None if the members of the group or the queues of the topic are not known."""
         held_queues = {
             queue
             for queue, process_queue in self._held.items()
@@ -476,7 +475,7 @@ class QueueConsumer(ClientPart):
         return True
 
     async def _first_offset(self, queue: MessageQueue) -> int:
-        """Return the offset where a queue is begun (docs/protocol/clients.md#first-offset)."""
+        """Return the offset at which a queue is first read (docs/protocol/clients.md#first-offset)."""
         committed = await self.offsets.read(queue)
         if committed is not None:
             return committed

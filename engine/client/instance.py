@@ -109,8 +109,8 @@ class ClientInstance:
         self._parts.append(part)
         if not self._loops:
             self._loops = [
-                asyncio.create_task(self.every(ROUTE_REFRESH, self._refresh_all)),
-                asyncio.create_task(self.every(HEARTBEAT, self.heartbeat)),
+                asyncio.create_task(self.repeat(ROUTE_REFRESH, self._refresh_all)),
+                asyncio.create_task(self.repeat(HEARTBEAT, self.heartbeat)),
             ]
 
     async def leave(self, part: ClientPart) -> None:
@@ -149,7 +149,7 @@ class ClientInstance:
                 await asyncio.gather(*(connection.closed.wait() for connection in self._connections.values()))
         self._connections.clear()
 
-    async def every(self, seconds: float, step: Callable[[], Awaitable[object]]) -> None:
+    async def repeat(self, seconds: float, step: Callable[[], Awaitable[object]]) -> None:
         """Call ``step`` again and again, with ``seconds`` between; failures of other hosts are logged."""
         while True:
             await asyncio.sleep(seconds)

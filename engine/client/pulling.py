@@ -145,7 +145,7 @@ class LitePullConsumer(QueueConsumer):
                 while True:
                     process_queue, messages = await self._ready.get()
                     if process_queue.is_ours():
-                        return self._given(process_queue, messages)
+                        return self._deliver(process_queue, messages)
         return []
 
     async def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
@@ -161,7 +161,7 @@ class LitePullConsumer(QueueConsumer):
             for message in messages:
                 yield message
 
-    def _given(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
+    def _deliver(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
         process_queue.consumed_at = now = system_clock()
         offset = process_queue.remove(messages)
         if offset >= 0:

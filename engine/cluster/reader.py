@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """A request that was made: of whom, what, and what came of it; ``code`` −1: no answer."""
+    """A request: its address, its words, and its result; ``code`` −1: no answer."""
 
     address: str
     code: int
@@ -103,7 +103,7 @@ class ClusterReader:
         return wrong, registered
 
     async def _part(self, broker: BrokerPart) -> BrokerPart:
-        """One broker, asked anew; as it was before where it does not answer."""
+        """Ask one broker again; return its old state if it does not answer."""
         previous = self._parts.get((broker.name, broker.broker_id), broker)
         try:
             figures = await self._read(
@@ -234,7 +234,7 @@ class ClusterReader:
         self._refusals.append(Refusal(address, request_name(code), about, answer, words))
 
     async def _connection(self, address: str) -> Connection:
-        """The connection to an address, made anew where it has ended. Raises ``OSError``, ``TimeoutError``."""
+        """Return the connection to an address; reconnect if it has ended. Raises ``OSError``, ``TimeoutError``."""
         connection = self._connections.get(address)
         if connection is None or connection.closed.is_set():
             host, _, port = address.rpartition(":")

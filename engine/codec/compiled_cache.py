@@ -39,7 +39,7 @@ on_first_compilation: Callable[[], None] | None = None
 
 
 def note_compilation() -> None:
-    """Tell whoever wants to know that machine code is compiled now."""
+    """Call the listeners: machine code is compiled now."""
     global on_first_compilation
     tell, on_first_compilation = on_first_compilation, None
     if tell is not None:

@@ -89,7 +89,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def take_away(folder: Path) -> None:
-    """Remove a folder and what it holds. Who is just being stopped may still be writing into it, so more than once."""
+    """Remove a folder with its content. A process that is just being stopped may still write into it, so try several
+    times.
+    """
     for _ in range(_TIMES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

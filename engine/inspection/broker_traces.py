@@ -72,7 +72,7 @@ class BrokerTraces:
         return witnesses + [sentence("topic {name}", name=name) for name in group_topics[:MAX_NAMED]]
 
     def _marked(self) -> int:
-        """Return how many of the first units bear the mark of a whole broker."""
+        """Count the units among the first ones that only a complete broker writes."""
         marked = units = 0
         for item in self.store.units(crc=False):
             if isinstance(item, Unit):

@@ -105,7 +105,7 @@ def check(
             findings += next_start.loss_findings(store, starts, findings)
             findings = list(next_start.follow(findings))
         findings = list(_without_the_log(agree(starts, findings)))
-        findings = list(wrong_copies.follow(findings, starts.log.others if starts.log is not None else ()))
+        findings = list(wrong_copies.follow(findings, starts.log.other_ranges if starts.log is not None else ()))
         if starts.log is not None and starts.queues is not None:
             with contextlib.suppress(CannotRead):
                 findings = wrong_copies.explained(store, findings)

@@ -84,10 +84,10 @@ def index_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
 class IndexReader:
     """Reads one index file; every access reads the header again, because a broker may be writing it."""
 
-    def __init__(self, file: ReadOnlyFile, geometry: codec.Geometry | None, how: str) -> None:
+    def __init__(self, file: ReadOnlyFile, geometry: codec.Geometry | None, geometry_source: str) -> None:
         self.file = file
         self.geometry = geometry
-        self.geometry_how = how
+        self.geometry_source = geometry_source
 
     @property
     def name(self) -> str:
@@ -152,7 +152,7 @@ class IndexReader:
     def _known(self) -> codec.Geometry:
         if self.geometry is None:
             raise CorruptUnit(
-                sentence("the numbers of slots and entries are not known: {why}", why=self.geometry_how),
+                sentence("the numbers of slots and entries are not known: {why}", why=self.geometry_source),
                 file=self.file.path,
                 offset=0,
             )

@@ -108,6 +108,9 @@ class StoreInfo:
     bytes: dict[str, int]
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, str] = field(default_factory=dict)
+    """Source of each size that RocketMQ does not store."""
+    file_bytes: dict[str, int] = field(default_factory=dict)
+    """Sizes of the files, by the key of the configuration."""
     unread: tuple[Unread, ...] = ()
     undecoded: tuple[UndecodedPart, ...] = ()
     unknown: dict[Subject, str] = field(default_factory=dict)
@@ -164,6 +167,10 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + [oddity.path + ": " + oddity.description for oddity in store.log.sequence.oddities]
         + undecoded.notes(store),
         sizes=store.geometry.sources,
+        file_bytes={
+            "mappedFileSizeCommitLog": store.geometry.commit_log_file_size,
+            "mappedFileSizeConsumeQueue": store.geometry.consume_queue_file_size,
+        },
         compacted=list(_compacted(store)),
         lite_topics=list(_lite_topics(store, topics)),
     )

@@ -146,7 +146,7 @@ class _Walk:
         self._topic, self._key, self._index_type = topic, key, index_type
         self._begin, self._end, self._max = begin, end, max_count
         self._hash = index_key_hash(topic, key)
-        self._found: set[int] = set()
+        self._match_offsets: set[int] = set()
         self._last = False
         self._settle_start = store.settle_start
         self.steps = 0
@@ -154,7 +154,7 @@ class _Walk:
 
     @property
     def matches(self) -> int:
-        return len(self._found)
+        return len(self._match_offsets)
 
     def choose(self, reader: IndexReader) -> TraceFile:
         """Choose files as RocketMQ does: newest first, by overlap of times; none before the file in which the window
@@ -166,7 +166,7 @@ class _Walk:
             self.complete = False
             return TraceFile(reader.name, False, sentence("cannot be read: {error}", error=error.what), damaged=True)
         file_begin, file_end = header.begin_timestamp, header.end_timestamp
-        if len(self._found) >= self._max:
+        if len(self._match_offsets) >= self._max:
             self.complete = False
             why = plural("{n} match was found before it", "{n} matches were found before it", n=self._max)
             return TraceFile(reader.name, False, why, file_begin, file_end)
@@ -181,7 +181,7 @@ class _Walk:
             return TraceFile(reader.name, False, why, file_begin, file_end)
         if reader.geometry is None:
             self.complete = False
-            return TraceFile(reader.name, False, reader.geometry_how, file_begin, file_end, damaged=True)
+            return TraceFile(reader.name, False, reader.geometry_source, file_begin, file_end, damaged=True)
         return TraceFile(reader.name, True, _overlap(header, self._begin, self._end), file_begin, file_end)
 
     def chain(self, reader: IndexReader) -> Iterator[TraceStep | Match]:
@@ -226,10 +226,10 @@ class _Walk:
                     why,
                 )
             )
-            if verdict == "match" and unit is not None and unit.offset not in self._found:
-                self._found.add(unit.offset)
+            if verdict == "match" and unit is not None and unit.offset not in self._match_offsets:
+                self._match_offsets.add(unit.offset)
                 yield Match(unit)
-                if len(self._found) >= self._max:
+                if len(self._match_offsets) >= self._max:
                     self.complete = False
                     return
             if entry.time_diff < 0 or time < self._begin:

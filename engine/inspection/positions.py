@@ -91,8 +91,8 @@ def epoch_positions(store: StoreSnapshot) -> dict[str, Position]:
             return {str(row.term): Position(row.start_offset, how) for row in starts}
         table = read_epochs(store)
         if table is not None:
-            how = sentence("a master began this term here (epochFileCheckpoint)")
-            return {str(row.epoch): Position(row.start_offset, how) for row in table.epochs}
+            source = sentence("a master began this term here (epochFileCheckpoint)")
+            return {str(row.epoch): Position(row.start_offset, source) for row in table.epochs}
     return {}
 
 

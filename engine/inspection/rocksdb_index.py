@@ -34,7 +34,7 @@ class RocksIndex:
             self._database = None
 
     def forget(self) -> None:
-        """Open the database anew at the next question. Threads that still read the old one may go on."""
+        """Close the database; the next read opens it again. Threads that still read the old one may go on."""
         with self._opening:
             self._database = None
 

@@ -390,7 +390,7 @@ class RocksQueues:
         self._forget()
 
     def _forget(self) -> None:
-        """Open the database anew at the next question. Threads that still read the old one may go on."""
+        """Close the database; the next read opens it again. Threads that still read the old one may go on."""
         with self._opening:
             self._database = self._topics = self._error = None
             self.unflushed_bytes = 0
@@ -465,7 +465,7 @@ class RocksQueues:
         return database is None or database.has_changed()
 
     def refresh(self) -> bool:
-        """Close the database if its files changed, so that the next question opens it anew; return True then."""
+        """Close the database if its files changed, so that the next read opens it again; return True then."""
         if self._database is None:
             self._error = None
             return False

@@ -74,7 +74,7 @@ class RocksTables:
 
     def _read(self, name: str, part: UndecodedPart) -> Table:
         subject = TABLE_SUBJECTS[name]
-        parts = [other for other in self._store.undecoded if subject in other.subjects]
+        parts = [part for part in self._store.undecoded if subject in part.subjects]
         if part.format != "RocksDB" or len(parts) > 1:
             raise self._cannot_tell(name, part)
         if name not in _SEPARATE:  # light offsets: a RocksDB has them among the others

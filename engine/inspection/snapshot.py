@@ -448,7 +448,7 @@ class StoreSnapshot:
         if opening.kind == "file":
             return LoneFile(opening.path, opening.start_offset, self._cache)
         folders = (opening.path,) if self.folders is None else self._commit_log_folders(self.folders)
-        file_size = self._given("mappedFileSizeCommitLog")
+        file_size = self._configured_size("mappedFileSizeCommitLog")
         return LogFiles(folders, self._cache, file_size, _may_be_of_a_log)
 
     def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
@@ -506,7 +506,7 @@ class StoreSnapshot:
         if part is None:
             return None
         if subject in TABLE_SUBJECTS.values():
-            names = (name for name, other in TABLE_SUBJECTS.items() if other == subject)
+            names = (name for name, table_subject in TABLE_SUBJECTS.items() if table_subject == subject)
             return next((reason for name in names if (reason := self.rocksdb_tables.why_unknown(name))), None)
         if is_row_subject(subject):
             return self.rocksdb_rows.why_unknown(subject)
@@ -672,7 +672,7 @@ class StoreSnapshot:
     def _queue_reader(self, kind: Literal["simple", "batch"], topic: str, queue_id: int, folder: Path) -> QueueReader:
         assert self.paths is not None
         name = "mappedFileSizeConsumeQueue" if kind == "simple" else "mapperFileSizeBatchConsumeQueue"
-        sequence = FileSequence((folder,), self._cache, self._given(name))
+        sequence = FileSequence((folder,), self._cache, self._configured_size(name))
         ext_folder = self.paths.ext_folder(topic, queue_id)
         ext = FileSequence((ext_folder,), self._cache) if self._has_ext(kind, ext_folder) else None
         return QueueReader(topic, queue_id, kind, sequence, self.log, ext)
@@ -787,7 +787,7 @@ class StoreSnapshot:
         return readers
 
     def _index_geometry(self, files: list[ReadOnlyFile]) -> tuple[index_codec.Geometry | None, str]:
-        slots, entries = self._given("maxHashSlotNum"), self._given("maxIndexNum")
+        slots, entries = self._configured_size("maxHashSlotNum"), self._configured_size("maxIndexNum")
         if slots and entries:
             return index_codec.Geometry(slots, entries), "the configuration says so"
         answers: dict[tuple[index_codec.Geometry | None, str], int] = {}
@@ -841,26 +841,28 @@ class StoreSnapshot:
     def _find_geometry(self) -> Geometry:
         sources: dict[str, str] = {}
         log_size = self.log.sequence.file_size
-        sources["mappedFileSizeCommitLog"] = self._how("mappedFileSizeCommitLog", log_size, len(self.log.files))
+        sources["mappedFileSizeCommitLog"] = self._size_source("mappedFileSizeCommitLog", log_size, len(self.log.files))
         sizes: dict[int, int] = {}
         for queues in self._file_queues().values():
             for queue in queues.values():
                 if queue.kind == "simple" and queue.files:
                     sizes[queue.sequence.file_size] = sizes.get(queue.sequence.file_size, 0) + 1
         queue_size = max(sizes, key=lambda s: sizes[s]) if sizes else 0
-        sources["mappedFileSizeConsumeQueue"] = self._how("mappedFileSizeConsumeQueue", queue_size, sum(sizes.values()))
+        sources["mappedFileSizeConsumeQueue"] = self._size_source(
+            "mappedFileSizeConsumeQueue", queue_size, sum(sizes.values())
+        )
         index = self.index_files()
-        sources["maxHashSlotNum"] = index[0].geometry_how if index else "there are no index files"
+        sources["maxHashSlotNum"] = index[0].geometry_source if index else "there are no index files"
         return Geometry(log_size, queue_size, index[0].geometry if index else None, sources)
 
-    def _how(self, name: str, size: int, files: int) -> str:
-        if self._given(name):
+    def _size_source(self, name: str, size: int, files: int) -> str:
+        if self._configured_size(name):
             return "the configuration says so"
         if not size:
             return sentence("there are no files")
         return plural("the commonest length of {n:,} file", "the commonest length of {n:,} files", n=files)
 
-    def _given(self, key: str) -> int | None:
+    def _configured_size(self, key: str) -> int | None:
         """The configured value of a size; None if it is not configured."""
         if self.config is None or key not in self.config.given:
             return None

@@ -58,7 +58,7 @@ class StalledDispatch:
 
     @property
     def words(self) -> str:
-        """Where dispatch stopped and why, and what is behind."""
+        """Words for where and why dispatch stopped, and for the messages behind."""
         text = sentence(
             "dispatch stopped at the message {place} at {offset:,}, because of the name of its light queue, {name}"
             if self.is_numbered

@@ -55,7 +55,7 @@ _NO_OFFSET = -1
 
 @dataclass(frozen=True, slots=True)
 class StalledService:
-    """A stalled service: ``next_offset`` of ``topic``/``queue_id`` was due at ``since`` (ms).
+    """A stalled service: ``next_offset`` of ``topic``/``queue_id`` was due at ``due_ms``.
 
     ``overdue`` entries were due at the newest store time, the first of them by ``overdue_ms``. ``why`` is the reason,
     if the store shows it; ``rule_kind`` is the kind of the rule that has the step for it.
@@ -66,7 +66,7 @@ class StalledService:
     topic: str
     queue_id: int
     next_offset: int
-    since: int
+    due_ms: int
     overdue: int
     overdue_ms: int
     why: str = ""
@@ -86,7 +86,7 @@ class StalledService:
             n=self.overdue,
             service=self.name,
             offset=self.next_offset,
-            time=time_text(self.since),
+            time=time_text(self.due_ms),
             span=duration_text(self.overdue_ms),
         )
 
@@ -99,7 +99,7 @@ class StalledService:
                 n=self.overdue,
                 service=self.name,
                 offset=self.next_offset,
-                time=time_text(self.since),
+                time=time_text(self.due_ms),
             )
         return plural(
             "{service} has been at {offset:,} since {time}: {n:,} message is overdue by up to {span}",
@@ -107,7 +107,7 @@ class StalledService:
             n=self.overdue,
             service=self.name,
             offset=self.next_offset,
-            time=time_text(self.since),
+            time=time_text(self.due_ms),
             span=duration_text(self.overdue_ms),
         )
 
@@ -224,7 +224,7 @@ def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService
     waiting = _first_undelivered(store, queue, check, newest) or _refused_by_wheel(store, queue, check, newest)
     if waiting is None:
         return
-    overdue_ms = newest - waiting.since if waiting.is_due else -1
+    overdue_ms = newest - waiting.due_ms if waiting.is_due else -1
     large = _larger_than_timer_buffer(store, waiting.largest)
     yield StalledService(
         "timer",
@@ -232,7 +232,7 @@ def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService
         TIMER_TOPIC,
         0,
         waiting.queue_offset,
-        waiting.since,
+        waiting.due_ms,
         waiting.count,
         overdue_ms,
         large,
@@ -244,12 +244,12 @@ def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService
 class _Undelivered:
     """Messages that the timer should have delivered, or put into its wheel, before it stalled.
 
-    ``since``: when the first of them was due, or was stored (ms). ``largest``: the size of the largest one that can
+    ``due_ms``: when the first of them was due, or was stored. ``largest``: the size of the largest one that can
     hold up the others, bytes.
     """
 
     queue_offset: int
-    since: int
+    due_ms: int
     count: int
     largest: int
     is_due: bool = True
@@ -413,8 +413,8 @@ def _stalled_transactions(
         if not isinstance(unit, Unit):
             continue
         immune = unit.properties.get("CHECK_IMMUNITY_TIME_IN_SECONDS", "0")
-        since = unit.store_timestamp + (int(immune) * 1000 if immune.isdecimal() and len(immune) < 9 else 0)
-        if since > newest - SLOW_SERVICE_MS:
+        due_ms = unit.store_timestamp + (int(immune) * 1000 if immune.isdecimal() and len(immune) < 9 else 0)
+        if due_ms > newest - SLOW_SERVICE_MS:
             if first is None and unit.store_timestamp > newest - SLOW_SERVICE_MS:
                 return None  # all later ones are newer still
             continue
@@ -423,15 +423,15 @@ def _stalled_transactions(
         if entry.queue_offset in settled:
             continue
         if first is None:
-            if not _was_alive_behind(store, since, newest, SLOW_SERVICE_MS):
+            if not _was_alive_behind(store, due_ms, newest, SLOW_SERVICE_MS):
                 return None
             if _newer_half(store, queue, unit, entry.queue_offset):
                 return None  # the check wrote the half again: only the offset in the table is outdated
-            first = since, unit
+            first = due_ms, unit
         count += 1
     if first is None:
         return None
-    since, unit = first
+    due_ms, unit = first
     why = _refusal(unit, store.config.max_message_size) if store.config is not None else ""
     return StalledService(
         "transactions",
@@ -439,9 +439,9 @@ def _stalled_transactions(
         HALF_TOPIC,
         queue_id,
         next_offset,
-        since,
+        due_ms,
         count,
-        newest - since,
+        newest - due_ms,
         why,
         "refused half" if why else "transactions",
     )
@@ -589,7 +589,7 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
             "found": service.next_offset,
             "messages": service.overdue,
             "overdueMs": service.overdue_ms,
-            "since": time_text(service.since),
+            "since": time_text(service.due_ms),
             HAPPENED: small(service.words),
         }
         yield catalogue_tables.CF13.finding(service.words, path, None, evidence, kind=service.rule_kind or service.kind)

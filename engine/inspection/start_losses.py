@@ -58,21 +58,21 @@ class WalkOptions:
 
 
 def undispatched(
-    store: StoreSnapshot, plans: Sequence[RecoveryPlan], options: WalkOptions | None = None, since: int | None = None
+    store: StoreSnapshot, plans: Sequence[RecoveryPlan], options: WalkOptions | None = None, begin: int | None = None
 ) -> list[Loss]:
     """For each plan, the units that stay in the log and that neither its start nor a later one brings into their
     queues.
 
     One walk for all plans, over the log from its newest file back. If it is stopped, the loss says from which offset on
-    it is complete. ``since``: there are no such units before this offset (None if unknown).
+    it is complete. ``begin``: there are no such units before this offset (None if unknown).
     """
     tallies = [_PlanLosses(store, plan) for plan in plans]
     log_min = max(min((plan.log_min for plan in plans), default=0), 0)
     older = older_front(store)
     log_min = max(log_min, older.start if older is not None else 0)
-    begin, stop = max(log_min, since or 0), max((tally.stop for tally in tallies), default=0)
-    reached = _walk_back(store, tallies, begin, stop, options or WalkOptions())
-    return [tally.tally.loss(log_min if reached <= begin else reached) for tally in tallies]
+    first_offset, stop = max(log_min, begin or 0), max((tally.stop for tally in tallies), default=0)
+    reached = _walk_back(store, tallies, first_offset, stop, options or WalkOptions())
+    return [tally.tally.loss(log_min if reached <= first_offset else reached) for tally in tallies]
 
 
 def _walk_back(

@@ -70,10 +70,10 @@ def wheel_infos(store: StoreSnapshot) -> list[WheelInfo]:
     if not snapshots:
         return []
     precision = store.config.timer_precision_ms if store.config is not None else 1000
-    since = _read_time(store) // precision
+    min_time = _read_time(store) // precision
     return [
         WheelInfo(
-            file.name, file.position or 0, _waiting(store.small_file(file.path) or b"", since), file is snapshots[-1]
+            file.name, file.position or 0, _waiting(store.small_file(file.path) or b"", min_time), file is snapshots[-1]
         )
         for file in snapshots
     ]
@@ -89,11 +89,11 @@ def _read_time(store: StoreSnapshot) -> int:
         return 0
 
 
-def _waiting(wheel: bytes, since: int) -> int:
-    """Messages in the slots of a time from ``since`` on (time in units of the precision)."""
+def _waiting(wheel: bytes, min_time: int) -> int:
+    """Messages in the slots of a time from ``min_time`` on (time in units of the precision)."""
     import numpy as np  # info starts without it
 
     from engine.codec.dtypes import TIMER_SLOT
 
     slots = np.frombuffer(wheel[: len(wheel) // timer.SLOT_SIZE * timer.SLOT_SIZE], TIMER_SLOT)
-    return int(slots["count"][(slots["time"] >= since) & (slots["time"] > 0)].sum())
+    return int(slots["count"][(slots["time"] >= min_time) & (slots["time"] > 0)].sum())

@@ -199,7 +199,7 @@ class Lab:
         )
 
     def load(self, settings: LoadSettings | None) -> LoadCounts:
-        """Begin a load, change it, or with None end it; what it has done so far."""
+        """Start a load, change it, or with None end it. Return what it has done so far."""
         store = self._open
         with self._lock:
             load = self._load
@@ -273,9 +273,9 @@ class Lab:
         if self._serving is not None:
             self._serving.record(on)
 
-    def requests(self, since: int) -> tuple[int, int, bytes]:
-        """Frames from number ``since`` on; see :meth:`LabServing.frames`."""
-        return self._serving.frames(since) if self._serving is not None else (since, since, b"")
+    def requests(self, first_number: int) -> tuple[int, int, bytes]:
+        """Return frames from ``first_number`` on; see :meth:`LabServing.frames`."""
+        return self._serving.frames(first_number) if self._serving is not None else (first_number, first_number, b"")
 
     # -- services by hand
 
@@ -416,7 +416,7 @@ def serve(pipe: Connection) -> None:
 
 
 def _warm_up() -> None:
-    """Import and compile what puts in batches and dispatch need, before anybody waits for it."""
+    """Import and compile the code of batch puts and dispatch, before a caller waits for it."""
     with contextlib.suppress(Exception):
         import_compiled("compiled_write")
         dispatch_twin.twin()
@@ -459,7 +459,7 @@ class OwnStore:
         self.kept = self._backup.folder if self._backup is not None else None
 
     def close(self) -> None:
-        """Close as a broker that ends in order; what was backed up can be put back from now on."""
+        """Close as a broker that stops cleanly. From now on the backup can be restored."""
         try:
             self.store.close()
         finally:

@@ -464,19 +464,19 @@ class LabServing:
         """Keep the frames that come from now on, or none any more."""
         with self._lock:
             if self._ring is not None:
-                self._gone += self._ring.dropped + len(self._ring.since(0, 1 << 62)[1])
+                self._gone += self._ring.dropped + len(self._ring.events_from(0, 1 << 62)[1])
             self._ring = Ring() if on else None
 
-    def frames(self, since: int) -> tuple[int, int, bytes]:
-        """Frames from number ``since`` on, about a MiB of them: the number of the first, the one behind the last, and
+    def frames(self, first_number: int) -> tuple[int, int, bytes]:
+        """Return about a MiB of frames from ``first_number`` on: the number of the first, the one behind the last, and
         the frames as a recording holds them.
         """
         with self._lock:
             ring = self._ring
             if ring is None:
-                return since, since, b""
-            first_number, frames = ring.since(max(0, since - self._gone), PIECE)
-        return first_number + self._gone, first_number + self._gone + len(frames), encode_events(frames)
+                return first_number, first_number, b""
+            start_number, frames = ring.events_from(max(0, first_number - self._gone), PIECE)
+        return start_number + self._gone, start_number + self._gone + len(frames), encode_events(frames)
 
     def cut(self) -> None:
         """End every connection; clients come again by themselves."""

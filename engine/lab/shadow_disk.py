@@ -45,7 +45,7 @@ class Shadow:
         self.parted = True
 
     def part(self) -> None:
-        """The file is about to be changed: keep what is durable. Raises ``OSError``."""
+        """Save the durable bytes of a file that is about to be changed. Raises ``OSError``."""
         if self.parted or self.log_start is not None:
             return
         with contextlib.suppress(FileNotFoundError):
@@ -70,13 +70,13 @@ class Shadow:
         copy_data(self.live, self.mirror, start, stop)
 
     def take_all(self, data: bytes) -> None:
-        """The whole file is durable, and these are its bytes. Raises ``OSError``."""
+        """Take these bytes as the durable content of the complete file. Raises ``OSError``."""
         self.mirror.write_bytes(data)
         self.parted = True
         self._first, self._last = 1 << 62, 0
 
     def forget(self) -> None:
-        """Nobody needs the bytes any more: a deleted file's."""
+        """Drop the bytes of a deleted file."""
         self.live.unlink(missing_ok=True)
         self.mirror.unlink(missing_ok=True)
 
@@ -263,7 +263,7 @@ class ShadowDisk(RealDisk):
                     self.names_now[str(path)] = self.durable_names[str(path)] = shadow
 
     def linked_file(self, folder: Path) -> Path | None:  # noqa: ARG002 - as its protocol asks
-        """None: what is durable is linked into the picture of the disk, and is never written again."""
+        """Return None: a durable file is linked into the picture of the disk and never written again."""
         return None
 
     # The power cut
@@ -286,7 +286,7 @@ class ShadowDisk(RealDisk):
             raise PowerLoss
 
     def commit_names(self) -> None:
-        """All changes of names so far are on the disk; what they left behind is gone. Raises ``OSError``."""
+        """Make all changes of names so far durable. Raises ``OSError``."""
         with self.guard:
             if not self.pending:
                 return

@@ -71,7 +71,7 @@ class StoreWatch:
         return flags.why
 
     def _note_moved(self, activity: Activity, now: int) -> None:
-        """When what is only counted last moved, as exactly as looks go."""
+        """Note when a counted value last changed, as exactly as the readings allow."""
         old_activity = self._activity
         if old_activity is None:
             return

@@ -196,8 +196,8 @@ class Routes:
         registered_address = broker.addresses.get(registration.broker_id)
         if registered_address is None or registered_address == registration.address:
             return False
-        other = self.live_brokers.get((registration.cluster, registered_address))
-        return other is not None and other.version.state_version > registration.version.state_version
+        live_broker = self.live_brokers.get((registration.cluster, registered_address))
+        return live_broker is not None and live_broker.version.state_version > registration.version.state_version
 
     def _take_topics(self, broker: Broker, registration: Registration, *, is_new: bool) -> None:
         is_master = registration.broker_id == MASTER

@@ -26,7 +26,7 @@ JOIN_TIMEOUT_S = 5.0
 
 
 class Cancelled(StoreError):
-    """The job was stopped before its end; what it had staged is gone."""
+    """The job was stopped before its end; its staged files are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +117,17 @@ class Counter:
     unread: Any
 
     def add(self, units: int, size: int) -> None:
-        """Called by a task for what it has walked."""
+        """Add what a task has read."""
         self.units.add(units)
         self.bytes.add(size)
 
     def step_over(self, size: int) -> None:
-        """Called by a task for damage of ``size`` bytes that has no place in what it gives."""
+        """Add damage of ``size`` bytes that a task does not yield."""
         self.damaged.add(1)
         self.damage.add(size)
 
     def leave_out(self, size: int) -> None:
-        """Called by a task for ``size`` bytes that could not be read and have no place in what it gives."""
+        """Add ``size`` bytes that a task could not read and does not yield."""
         self.unread.add(size)
 
 
@@ -143,10 +143,10 @@ class Watch:
     """Watches the jobs of one session from ``with`` to its end; ``tell`` is called from the watching thread."""
 
     def __init__(
-        self, spark: SparkSession, job: str, tell: OnProgress | None = None, every: float = POLL_INTERVAL_S
+        self, spark: SparkSession, job: str, tell: OnProgress | None = None, poll_interval_s: float = POLL_INTERVAL_S
     ) -> None:
         self._context = spark.sparkContext
-        self._job, self._tell, self._every = job, tell, every
+        self._job, self._tell, self._poll_interval_s = job, tell, poll_interval_s
         self._step = _Step()
         self._over = threading.Event()
         self._cancelled = threading.Event()
@@ -189,7 +189,7 @@ class Watch:
         self._context.cancelAllJobs()
 
     def check(self) -> None:
-        """Raise :class:`Cancelled` where somebody stopped the job."""
+        """Raise :class:`Cancelled` if the job was stopped."""
         if self._cancelled.is_set():
             raise Cancelled(sentence("stopped; nothing was left behind"))
 
@@ -224,7 +224,7 @@ class Watch:
         return Progress(self._job, step.name, stages, self.units, walked, step.total_bytes, seconds)
 
     def _run(self) -> None:
-        while not self._over.wait(self._every):
+        while not self._over.wait(self._poll_interval_s):
             self._look()
             now = self.now()
             if self._tell is not None and now.stages and _differs(now, self._last):

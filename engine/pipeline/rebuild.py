@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
+"""Names in the staged folder: the plan, parts by store, the output by store, a marker for each complete piece."""
 RANGE_BYTES = 64 << 20
 """Bytes of queue entries that one task builds, except for a single larger queue."""
 _NO_TOPICS_KNOWN = KnownTopics(frozenset(), frozenset(), 0, are_known=False)
@@ -117,37 +119,6 @@ class IndexTask:
         return self.geometry.entry_position(1 + self.plan.stop - self.plan.first)
 
 
-def rebuild(
-    run: TaskRunner,
-    stores: Sequence[StoreFacts],
-    splits: Sequence[Split],
-    out: Path,
-    watch: Watch | None = None,
-    now: Clock = system_clock,
-) -> list[Rebuilt]:
-    """Build the queues and index files of ``stores`` below the new directory ``out`` (absent or empty), each in the
-    folder of its label. ``splits`` are those of all logs, in the order of each log; ``run`` carries out tasks, see
-    :class:`SparkTasks`.
-
-    Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
-    """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(sentence("expected a new or empty folder"), file=str(out))
-    by_store = tasks.splits_by_store(splits, [facts.path for facts in stores])
-    plan = _plan_text(stores, by_store)
-    with staged(out, plan, now) as (staging, begun):
-        done = [Rebuilt(facts.path, facts.label) for facts in stores]
-        _make_parts(run, stores, by_store, staging, done, watch)
-        pieces = [
-            piece
-            for number, facts in enumerate(stores)
-            for piece in _pieces(number, facts, staging, len(by_store[number]), done[number], begun, run.cores)
-        ]
-        _build(run, pieces, done, watch)
-        put_in_place(staging, out)
-    return done
-
-
 class TaskRunner(Protocol):
     """Runs tasks. Each share is one task, for which ``work`` yields batches of rows."""
 
@@ -174,6 +145,39 @@ class SparkTasks:
         return rows
 
 
+def rebuild(
+    run_tasks: TaskRunner,
+    stores: Sequence[StoreFacts],
+    splits: Sequence[Split],
+    out: Path,
+    watch: Watch | None = None,
+    now: Clock = system_clock,
+) -> list[Rebuilt]:
+    """Build the queues and index files of ``stores`` below the new directory ``out`` (absent or empty), each in the
+    folder of its label. ``splits`` are those of all logs, in the order of each log; ``run_tasks`` runs them, see
+    :class:`SparkTasks`.
+
+    Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(sentence("expected a new or empty folder"), file=str(out))
+    by_store = tasks.splits_by_store(splits, [facts.path for facts in stores])
+    plan = _plan_text(stores, by_store)
+    with staged(out, plan, now) as (staging, begun_ms):
+        results = [Rebuilt(facts.path, facts.label) for facts in stores]
+        _make_parts(run_tasks, stores, by_store, staging, results, watch)
+        pieces = [
+            piece
+            for number, facts in enumerate(stores)
+            for piece in _pieces(
+                number, facts, staging, len(by_store[number]), results[number], begun_ms, run_tasks.cores
+            )
+        ]
+        _build(run_tasks, pieces, results, watch)
+        put_in_place(staging, out)
+    return results
+
+
 def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]) -> str:
     """Return a text of everything that the output depends on: equal for equal input."""
     facts_of_plan: list[Any] = [__version__]
@@ -193,32 +197,32 @@ def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]
 
 
 def _make_parts(
-    run: TaskRunner,
+    run_tasks: TaskRunner,
     stores: Sequence[StoreFacts],
     by_store: Sequence[Sequence[Split]],
     staging: Path,
-    done: Sequence[Rebuilt],
+    results: Sequence[Rebuilt],
     watch: Watch | None,
 ) -> None:
     pending: list[PartTask] = []
     for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
         work = staging / WORK / str(number)
         work.mkdir(exist_ok=True)
-        lean = replace(facts, topics=_NO_TOPICS_KNOWN)
+        facts_without_topics = replace(facts, topics=_NO_TOPICS_KNOWN)
         for part_number, split in enumerate(splits):
             if path_of(work, part_number, "json").exists():
-                done[number].reused += 1
+                results[number].reused += 1
             else:
-                pending.append(PartTask(str(work), part_number, lean, split))
+                pending.append(PartTask(str(work), part_number, facts_without_topics, split))
     if watch is not None:
         watch.step("reading the logs", sum(tasks.size_of(task.split) for task in pending if task.split is not None))
     work_of = partial(_write_parts, watch.counter if watch is not None else None)
     if pending:
-        run(_share_out(pending, run.cores), work_of, _SCHEMA)
+        run_tasks(_share_out(pending, run_tasks.cores), work_of, _SCHEMA)
     for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
         repeated = _unjoined_parts(staging / WORK / str(number), replace(facts, topics=_NO_TOPICS_KNOWN), splits)
         if repeated:
-            run([[task] for task in repeated], work_of, _SCHEMA)
+            run_tasks([[task] for task in repeated], work_of, _SCHEMA)
 
 
 def _unjoined_parts(work: Path, facts: StoreFacts, splits: Sequence[Split]) -> list[PartTask]:
@@ -283,9 +287,9 @@ class _Count:
 
 
 def _pieces(
-    number: int, facts: StoreFacts, staging: Path, parts: int, done: Rebuilt, begun: int, cores: int
+    number: int, facts: StoreFacts, staging: Path, parts: int, result: Rebuilt, begun_ms: int, cores: int
 ) -> list[QueueTask | IndexTask]:
-    """List the queues and index files to build of one store, and add the counts of its parts to ``done``."""
+    """List the queues and index files to build of one store, and add the counts of its parts to ``result``."""
     work, root = staging / WORK / str(number), staging / TREE / facts.label
     weights: dict[Key, int] = defaultdict(int)
     first_of: dict[str, int] = {}
@@ -293,25 +297,25 @@ def _pieces(
     for part_number in range(parts):
         part = read_part(work, part_number)
         counts.append(_Count(part.units, part.keys, part.later_units))
-        done.units += part.units
-        done.damaged += part.damaged
-        done.damaged_bytes += part.damaged_bytes
-        done.stale += part.stale
+        result.units += part.units
+        result.damaged += part.damaged
+        result.damaged_bytes += part.damaged_bytes
+        result.stale += part.stale
         for group in (group for chunk in part.chunks for group in chunk):
             weights[group.key] += group.size
             first_of[group.topic] = min(first_of.get(group.topic, group.physical), group.physical)
         if part.ends:
             break
     root.mkdir(parents=True, exist_ok=True)
-    done.deleted_topics = facts.topics.deleted(first_of)
-    left_out = frozenset(done.deleted_topics)
-    lean = replace(facts, topics=_NO_TOPICS_KNOWN)
+    result.deleted_topics = facts.topics.deleted(first_of)
+    left_out = frozenset(result.deleted_topics)
+    facts_without_topics = replace(facts, topics=_NO_TOPICS_KNOWN)
     marks = staging / DONE
     pieces: list[QueueTask | IndexTask] = []
     if facts.config.message_index_enable:
         geometry = Geometry(facts.config.max_hash_slot_num, facts.config.max_index_num)
         keys = tuple(count.keys for count in counts)
-        for plan in plan_index(counts, geometry, begun):
+        for plan in plan_index(counts, geometry, begun_ms):
             marker = str(marks / f"{number}.index.{plan.name}")
             pieces.append(IndexTask(number, plan, geometry, str(root), str(work), keys, marker))
     for first_key, last_key, weight in ranges(
@@ -319,7 +323,18 @@ def _pieces(
     ):
         marker = str(marks / f"{number}.queues.{hashlib.sha256(repr((first_key, last_key)).encode()).hexdigest()}")
         pieces.append(
-            QueueTask(number, lean, str(root), str(work), len(counts), first_key, last_key, left_out, marker, weight)
+            QueueTask(
+                number,
+                facts_without_topics,
+                str(root),
+                str(work),
+                len(counts),
+                first_key,
+                last_key,
+                left_out,
+                marker,
+                weight,
+            )
         )
     return pieces
 
@@ -355,7 +370,7 @@ def group_pieces(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[li
 
 
 def _build(
-    run: TaskRunner, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None
+    run_tasks: TaskRunner, pieces: Sequence[QueueTask | IndexTask], results: Sequence[Rebuilt], watch: Watch | None
 ) -> None:
     if watch is not None:
         watch.step("building queues and index")
@@ -365,20 +380,20 @@ def _build(
         if recorded is None:
             pending.append(piece)
         else:
-            done[piece.store].reused += 1
-            _add(done[piece.store], *recorded)
+            results[piece.store].reused += 1
+            _add(results[piece.store], *recorded)
     if pending:
-        for row in run(group_pieces(pending, run.cores), build_pieces, _SCHEMA):
-            _add(done[row["store"]], row["kind"], row["queues"], row["entries"])
+        for row in run_tasks(group_pieces(pending, run_tasks.cores), build_pieces, _SCHEMA):
+            _add(results[row["store"]], row["kind"], row["queues"], row["entries"])
 
 
-def _add(done: Rebuilt, kind: str, queues: int, entries: int) -> None:
+def _add(result: Rebuilt, kind: str, queues: int, entries: int) -> None:
     if kind == "index":
-        done.index_files += 1
-        done.index_entries += entries
+        result.index_files += 1
+        result.index_entries += entries
     else:
-        done.queues += queues
-        done.entries += entries
+        result.queues += queues
+        result.entries += entries
 
 
 def _read_marker(marker: str) -> tuple[str, int, int] | None:
@@ -422,7 +437,7 @@ def _queues(task: QueueTask) -> tuple[int, int]:
     return len(entries), sum(entries)
 
 
-PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
+# -- the staged folder
 
 
 @contextmanager
@@ -459,9 +474,9 @@ def _begin(staging: Path, plan: str, now: Clock) -> int:
     for place in (WORK, TREE, DONE):
         shutil.rmtree(staging / place, ignore_errors=True)
         (staging / place).mkdir()
-    begun = now()
-    put_whole(staging / PLAN, json.dumps({"plan": plan, "begun": begun}))
-    return begun
+    begun_ms = now()
+    put_whole(staging / PLAN, json.dumps({"plan": plan, "begun": begun_ms}))
+    return begun_ms
 
 
 def put_in_place(staging: Path, out: Path) -> None:

@@ -353,7 +353,9 @@ class _Reading:
         return self._no_more()
 
     def _no_more(self) -> int:
-        """−1: the file ends; raises :class:`CannotRead` where that is only because nobody can read on."""
+        """Return −1 for the end of the file. Raises :class:`CannotRead` if it ends only because the rest cannot be
+        read.
+        """
         if self._file.error is not None:
             raise self._file.error
         return -1

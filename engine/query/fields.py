@@ -140,8 +140,8 @@ def property_getters(name: str) -> tuple[Getter, Getter]:
 
 
 def _record_properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = record.get(PROPERTIES)
-    return found if isinstance(found, Mapping) else {}
+    properties = record.get(PROPERTIES)
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _priority(message_properties: Mapping[str, Any]) -> int | None:

@@ -35,7 +35,7 @@ class ConnectionMemory:
         self._limit = limit
         self._held: dict[Connection, int] = {}
         """Who began to hold first stands first."""
-        self._since: dict[Connection, float] = {}
+        self._progress_times: dict[Connection, float] = {}
         self._waiting: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self.total = 0
@@ -50,7 +50,7 @@ class ConnectionMemory:
         self._held[holder] = size
         self.total += size - old_size
         if not old_size:
-            self._since[holder] = asyncio.get_running_loop().time()
+            self._progress_times[holder] = asyncio.get_running_loop().time()
         while self.total > 2 * self._limit and self._held:
             self._end(next(iter(self._held)), "it holds memory longest")
         if self.total > self._limit and self._timer is None:
@@ -61,7 +61,7 @@ class ConnectionMemory:
     def forget(self, holder: Connection) -> None:
         """``holder`` keeps nothing any more."""
         self._waiting.pop(holder, None)
-        self._since.pop(holder, None)
+        self._progress_times.pop(holder, None)
         self.total -= self._held.pop(holder, 0)
         self._wake()
 
@@ -78,7 +78,7 @@ class ConnectionMemory:
         waiting, self._waiting = self._waiting, {}
         for holder in waiting:
             if self.may_read(holder):
-                self._since[holder] = asyncio.get_running_loop().time()
+                self._progress_times[holder] = asyncio.get_running_loop().time()
                 holder.read_on()
 
     def _look(self) -> None:
@@ -90,9 +90,9 @@ class ConnectionMemory:
                 continue
             size = holder.held_bytes
             if size != old_size or holder in self._waiting:
-                self._since[holder] = loop.time()
+                self._progress_times[holder] = loop.time()
                 self.note(holder, size)
-            elif self.total > self._limit and loop.time() - self._since[holder] >= STALL_TIMEOUT_S:
+            elif self.total > self._limit and loop.time() - self._progress_times[holder] >= STALL_TIMEOUT_S:
                 self._end(holder, sentence("it stood still for {seconds:g} s", seconds=STALL_TIMEOUT_S))
         if self.total > self._limit and self._timer is None:
             self._timer = loop.call_later(_POLL_INTERVAL_S, self._look)

@@ -394,7 +394,7 @@ def digest(body: bytes) -> dict[str, Any] | None:
 
 @dataclass(slots=True)
 class HeartbeatClient:
-    """A client as its heartbeats tell it: ``groups`` are what it sends and consumes for."""
+    """A client by its heartbeats: ``groups`` are those it sends and consumes for."""
 
     client_id: str = ""
     language: str = ""
@@ -403,7 +403,7 @@ class HeartbeatClient:
     consumers: tuple[str, ...] = ()
 
     def hear(self, exchange: Exchange) -> None:
-        """Take what a request of it tells of it."""
+        """Note the facts of the client that its request contains."""
         command = exchange.command
         if not self.language:
             self.language, self.version = command.language, command.version

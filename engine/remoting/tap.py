@@ -100,7 +100,7 @@ class Ring:
                 self.bytes -= len(self._held.popleft().data) + _EVENT_OVERHEAD_BYTES
                 self.dropped += 1
 
-    def since(self, number: int, limit_bytes: int) -> tuple[int, list[FrameEvent]]:
+    def events_from(self, number: int, limit_bytes: int) -> tuple[int, list[FrameEvent]]:
         """Return the events from ``number`` on, about ``limit_bytes`` of them and at least one, and the number of the
         first: larger than ``number`` where events were dropped.
         """

@@ -81,7 +81,7 @@ class Receiver:
 
 
 class UnitCutter:
-    """Gathers transfers, and gives whole units: a log that ends with one can be opened whenever the link breaks."""
+    """Gathers transfers and yields complete units, so that the log can be opened whenever the link breaks."""
 
     def __init__(self, offset: int, file_size: int) -> None:
         self.offset = offset

@@ -786,7 +786,7 @@ DK02 = _rule(
     "chat",
     "A part of the store that was not decoded",
     "Storescope recognises this part, but its contents are not checked and not included in plans.",
-    "ask a running broker, or use the tools of RocksDB.",
+    "ask a running broker, or use the tools of the software that wrote it.",
     kinds={
         "tables": Kind(
             step="read these tables with config; groups and where use them, too.", command=f"storescope config {STORE}"

@@ -379,11 +379,11 @@ TM05 = _rule(
     "TM05",
     "warn",
     "Timer messages that were passed over",
-    "They were due, the timer has read on behind that time, and the log does not have them again: no start delivers "
-    "them. Causes: a timercheck of a later time or of another store; a broker that was stopped for seven days or more "
-    "(604,800 times timerPrecisionMs), because a start leaves out what is older; a start that puts messages into the "
-    "wheel that were due already; three refused deliveries; and, since RocketMQ 5.4, messages larger than the timer's "
-    "buffer.",
+    "They were due, the timer has already passed that time, and the log does not hold them a second time: no start "
+    "delivers them. Causes: a timercheck of a later time or of another store; a broker that was stopped for seven "
+    "days or more (604,800 times timerPrecisionMs), because a start leaves out what is older; a start that puts "
+    "messages into the wheel that were due already; three refused deliveries; and, since RocketMQ 5.4, messages larger "
+    "than the timer's buffer.",
     "read these messages from the log (storescope where shows each) and send them again.",
     "apache/rocketmq#7927",
     "apache/rocketmq#9654",
@@ -392,7 +392,7 @@ TM05 = _rule(
             "error",
             "while the broker is stopped, set the time in timercheck to the time at which the first of these messages "
             "was due, and start the broker within seven days of that time: then it delivers them, and none twice. "
-            "Later, send them again.",
+            "After these seven days, send them again.",
         ),
         "large": Kind(
             step="raise maxMessageSize before another such message is due, and restart the broker. Send these "

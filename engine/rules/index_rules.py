@@ -39,7 +39,7 @@ class Chains:
         self._newest = np.zeros(slots, np.int32)
         self._several = np.zeros(slots, bool)
         self._settled: NDArray[np.int32] | None = None
-        self._since: list[Int64] = []
+        self._slots_since_settled: list[Int64] = []
         self.bad: list[BadLink] = []
         self.total = 0
 
@@ -55,7 +55,7 @@ class Chains:
         """
         slots = np.abs(hashes) % self._slots
         if self._settled is not None:
-            self._since.append(slots)
+            self._slots_since_settled.append(slots)
         numbers = np.arange(first_number, first_number + len(hashes), dtype=np.int32)
         expected = self._newest[slots]
         self._newest[slots] = numbers  # if a slot occurs twice, its last entry remains
@@ -88,7 +88,7 @@ class Chains:
         if self._settled is None:
             return wrong
         wrong = wrong[stored[wrong] != self._settled[wrong]]
-        grown = np.concatenate([*self._since, np.zeros(0, np.int64)])
+        grown = np.concatenate([*self._slots_since_settled, np.zeros(0, np.int64)])
         nth = stored[wrong].astype(np.int64) - (self._count - len(grown))
         inside = (nth >= 0) & (nth < len(grown))
         named = np.full(len(wrong), -1, np.int64)
@@ -246,7 +246,9 @@ def out_of_name_order(files: Sequence[IndexRange]) -> list[int]:
 def _is_alone(files: Sequence[IndexRange], number: int) -> bool:
     file = files[number]
     return not any(
-        other.start < file.end and file.start < other.end for index, other in enumerate(files) if index != number
+        other_file.start < file.end and file.start < other_file.end
+        for index, other_file in enumerate(files)
+        if index != number
     )
 
 
@@ -265,5 +267,5 @@ def is_of_the_clock(file: IndexRange, ordered: Sequence[IndexRange]) -> bool:
     off = abs(file.name_ms - file.begin_ms - usual_distance(ordered))
     if abs(off - SUMMER_TIME_MS) <= CREATION_MS:
         return True
-    earlier = [other.begin_ms for other in ordered if other.end <= file.start]
+    earlier = [other_file.begin_ms for other_file in ordered if other_file.end <= file.start]
     return off <= CREATION_MS and bool(earlier) and file.begin_ms < max(earlier)

@@ -282,8 +282,8 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
             faults.append(FileFault("size", file.path, file.start, min(end, full_end), full_end, text, expected))
         elif following is not None and following.start > end:
             text = plural(
-                "nothing holds the {n:,} byte from {low:,} to {high:,}",
-                "nothing holds the {n:,} bytes from {low:,} to {high:,}",
+                "no file holds the {n:,} byte from {low:,} to {high:,}",
+                "no file holds the {n:,} bytes from {low:,} to {high:,}",
                 n=following.start - end,
                 low=end,
                 high=following.start,

@@ -1,7 +1,7 @@
 """Rules for when RocketMQ deletes files of the log, and what delays it (docs/formats/cleaning.md). Pure: cleaning and
 its forecast share it.
 
-Disk use is a share from 0 to 1 (−1 if unknown), times are ms since the epoch, hours are of the local day.
+Disk use is a share from 0 to 1 (−1 if unknown), times are ms start_ms the epoch, hours are of the local day.
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ def is_due(modified: int, now: int, reserved_hours: int) -> bool:
     return now >= modified + reserved_hours * HOUR_MS
 
 
-def next_hour(since: int, hours: Sequence[int]) -> int | None:
-    """The first moment from ``since`` on at which expired files are deleted; None if no valid hour is configured."""
-    if is_hour(since, hours):
-        return since
-    candidate = since // HOUR_MS * HOUR_MS
+def next_hour(start_ms: int, hours: Sequence[int]) -> int | None:
+    """The first moment from ``start_ms`` on at which expired files are deleted; None if no valid hour is configured."""
+    if is_hour(start_ms, hours):
+        return start_ms
+    candidate = start_ms // HOUR_MS * HOUR_MS
     for _ in range(DAYS_AHEAD * 96):  # quarters: zones and their changes keep to them
         candidate += HOUR_MS // 4
-        if candidate >= since and is_hour(candidate, hours):
+        if candidate >= start_ms and is_hour(candidate, hours):
             return candidate
     return None
 

@@ -14,7 +14,7 @@ PERSIST_EVERY_MS = 5000.0
 
 
 class PersistTables:
-    """Saves tables that changed. A failure is told once and tried again: the old table still stands."""
+    """Saves tables that changed. A failure is logged once and retried; the old table stays."""
 
     name = "PersistTablesService"
 

@@ -62,7 +62,9 @@ def set_aside(disk: Disk, kind_folders: Sequence[Path], topic: str) -> None:
 
 
 def remove_aside(disk: Disk, kind_folders: Sequence[Path]) -> None:
-    """Remove what was set aside, now or before a crash; what cannot be removed stays for the next time."""
+    """Remove the folders that were set aside, now or before a crash. A folder that cannot be removed stays for the next
+    time.
+    """
     for kind_folder in kind_folders:
         try:
             if disk.exists(kind_folder / ASIDE):
@@ -400,7 +402,7 @@ class ConsumeQueueStore:
         return deleted_paths
 
     def distrust(self) -> None:
-        """Count all queues as not flushed, before the checkpoint vouches for what comes behind them."""
+        """Count all queues as not flushed, before the checkpoint confirms later entries."""
         for queue in self._all():
             queue.distrust()
             self._dirty.add(queue)

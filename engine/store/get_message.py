@@ -88,7 +88,7 @@ class Limits:
 
 
 class LentMessages:
-    """Messages lent by the log: ``messages[i]`` is the whole unit that stands at ``offsets[i]``.
+    """Messages lent by the log: ``messages[i]`` is the complete unit at ``offsets[i]``.
 
     The files that hold them are not taken away before :meth:`release` (or the end of a ``with`` block, or of the
     object). Copy with ``bytes(...)`` or :meth:`units` what shall live longer.
@@ -423,7 +423,7 @@ class _Scan:
 
 @cache
 def physical_memory() -> int:
-    """Bytes of memory of this machine, 8 GiB where that is not told."""
+    """Bytes of memory of this machine; 8 GiB if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):

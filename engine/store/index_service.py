@@ -206,7 +206,7 @@ class IndexService:
         return KeyAnswers(*matches, mapped.end_timestamp, mapped.end_phy_offset)
 
     def _mapped_files(self) -> MappedFiles:
-        """Return the files as readers see them now; made anew only where something was put since."""
+        """Return the files as readers see them now; built again only after a put."""
         files, mapped = self._seen
         if files is self.files:
             if not files or mapped.files[0] is files[-1].mapped:
@@ -254,7 +254,7 @@ class IndexService:
             file.delete()
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close the open files."""
         files, self.files = self.files, ()
         self._forget_seen()
         for file in files:

@@ -38,7 +38,7 @@ class QueueFiles:
         "_hot",
         "_last",
         "_lock",
-        "_other",
+        "_other_file",
         "_reads",
         "_waiting",
         "end",
@@ -60,7 +60,7 @@ class QueueFiles:
         self.first_created = -1
         """Start of the file that was made while the queue had none, −1 where there is no such file."""
         self._last: DiskFile | None = None
-        self._other: tuple[int, DiskFile] | None = None
+        self._other_file: tuple[int, DiskFile] | None = None
         self._hot: tuple[int, memoryview] | None = None  # start of the file that is mapped, and the map
         self._reads = 0
         self._waiting: dict[int, DiskFile] | None = None  # full files that were written and not flushed
@@ -99,7 +99,7 @@ class QueueFiles:
             starts.append(start)
         self.starts = tuple(starts)
         self.end = self.flushed = starts[-1] + self.file_size if starts else 0
-        self._last = self._other = None
+        self._last = self._other_file = None
 
     def append(self, data: bytes | memoryview) -> None:
         """Write whole entries at :attr:`end`, into further files where the last one is full. Raises ``OSError``."""
@@ -253,10 +253,10 @@ class QueueFiles:
     def forget(self) -> None:
         """Close open files: they open again when they are used."""
         waiting_files = list((self._waiting or {}).values())
-        for file in (self._last, self._other[1] if self._other else None, *waiting_files):
+        for file in (self._last, self._other_file[1] if self._other_file else None, *waiting_files):
             if file is not None:
                 file.close()
-        self._last = self._other = self._waiting = self._hot = None
+        self._last = self._other_file = self._waiting = self._hot = None
 
     def modified(self, start: int) -> int:
         """Time (ms) at which the file that begins at ``start`` was last written."""
@@ -271,9 +271,9 @@ class QueueFiles:
         if self._last is not None and (not starts or starts[-1] != self.starts[-1]):
             self._last.close()
             self._last = None
-        if self._other is not None:
-            self._other[1].close()
-            self._other = None
+        if self._other_file is not None:
+            self._other_file[1].close()
+            self._other_file = None
         if self._waiting:
             self._waiting = {start: file for start, file in self._waiting.items() if start in starts} or None
         self.starts = starts
@@ -300,12 +300,12 @@ class QueueFiles:
         starts = self.starts
         if starts and start == starts[-1]:
             return self._last_file()
-        other_file = self._other
+        other_file = self._other_file
         if other_file is None or other_file[0] != start:
             with self._lock:
                 if start not in self.starts:
                     raise FileNotFoundError(2, "deleted meanwhile", str(self.path(start)))
-                other_file = self._other = (start, self._open(start))
+                other_file = self._other_file = (start, self._open(start))
         return other_file[1]
 
     def _open(self, start: int) -> DiskFile:

@@ -395,7 +395,7 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
     async def walk() -> None:
         window = walker.window
         lab = window.lab.session
-        assert await window.lab.start(tmp_path / "lab", PRESETS[3].config, "5.3")
+        assert await window.lab.open_lab(tmp_path / "lab", PRESETS[3].config, "5.3")
         await lab.serve(ServeSettings(0, 0))
         assert lab.serving is not None
         pane = await connected(walker, lab.serving.namesrv)

@@ -114,7 +114,7 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
     run: Run, walker: Walker, lab: LabWalker, tmp_path: Path
 ) -> None:
     async def walk() -> None:
-        assert await walker.window.lab.start(tmp_path / "lab" / "pool", PRESETS[2].config, "5.3")
+        assert await walker.window.lab.open_lab(tmp_path / "lab" / "pool", PRESETS[2].config, "5.3")
         await lab.until(lambda: lab.session.sample is not None, "the engine answers")
         for name in ("commit", "flush"):
             button = walker.find(QToolButton, f"lab.service.{name}.pause")
@@ -164,7 +164,9 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
 ) -> None:
     async def walk() -> None:
         changes = {"flush_disk_type": "SYNC_FLUSH", "sync_flush_timeout": 500}
-        assert await walker.window.lab.start(tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3")
+        assert await walker.window.lab.open_lab(
+            tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3"
+        )
         await lab.until(lambda: lab.session.sample is not None, "the engine answers")
         walker.find(WordTabs, "lab.tabs").choose("answers")
         put_counts = lab.pane.put_statistics

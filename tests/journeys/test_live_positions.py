@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(180)
 async def watched(walker: Walker, folder: Path) -> PositionsPane:
     """Open the positions of a lab store with a transient pool under a light load."""
     lab = walker.window.lab
-    assert await lab.start(folder, PRESETS[2].config, "5.3")
+    assert await lab.open_lab(folder, PRESETS[2].config, "5.3")
     walker.window.show_view("positions")
     await lab.session.set_load(LoadSettings(rate=200, body_size=300))
     pane = walker.window.pane("positions")

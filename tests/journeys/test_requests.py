@@ -43,7 +43,7 @@ def requests_of(walker: Walker) -> RequestsPane:
 
 def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Run, lab: Any, tmp_path: Path) -> None:
     async def scenario() -> None:
-        assert await walker.window.lab.start(tmp_path / "lab", PRESETS[3].config, "5.3")
+        assert await walker.window.lab.open_lab(tmp_path / "lab", PRESETS[3].config, "5.3")
         await walker.act("lab.serve.show")
         pane = walker.window.pane("lab")
         assert isinstance(pane, LabPane)

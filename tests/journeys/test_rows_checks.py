@@ -143,7 +143,7 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
                 "ends before it; RocketMQ does not start"
             ),
         ),
-        (3, 1_048_576, "Nothing holds the 2,097,152 bytes from 2,097,152 to 4,194,304"),
+        (3, 1_048_576, "No file holds the 2,097,152 bytes from 2,097,152 to 4,194,304"),
     ],
 )
 def test_row_51_missing_empty_and_short_files_of_the_log_are_found(

@@ -141,13 +141,13 @@ async def drive(window: Any) -> None:
     deliveries.MAX_AGE_MS = max(round(deliveries.MAX_AGE_MS * SHARE), 2_000)
     deliveries.MAX_REBALANCES = max(round(deliveries.MAX_REBALANCES * SHARE / 2), 20)
     window.settings.lab_folder = FIGURES.parent / "lab"
-    assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
+    assert await window.lab.open_lab(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
     lab = window.lab.session
     await lab.serve(ServeSettings(0, 0))
     await lab.set_queues("broker-a", TOPIC, 4)
     window.show_view("cluster")
     pane = window.panes["cluster"]
-    pane.watch.set_every(0.5)
+    pane.watch.set_interval(0.5)
     pane.watch.begin(lab.serving.namesrv)
     await wait_until(lambda: pane.watch.model.state is not None)
     own_clients = pane.watch.own

@@ -676,7 +676,7 @@ STATES: dict[str, ReportState] = {
     ),
     "a middle file is lost where retention had deleted others": ReportState(
         middle_file_gone_after_retention,
-        (Command("check STORE", ("Nothing holds the 4,096 bytes", "messages lost"), ("older copy",), exit=1),),
+        (Command("check STORE", ("No file holds the 4,096 bytes", "messages lost"), ("older copy",), exit=1),),
     ),
     "an index file has the name of an older time": ReportState(
         index_file_renamed,
@@ -879,7 +879,7 @@ STATES: dict[str, ReportState] = {
         (
             Command(
                 "check STORE",
-                ("DK04", "files of the store have no byte", "copy the store again", "Lost already: unknown"),
+                ("DK04", "files of the store are empty", "copy the store again", "Lost already: unknown"),
                 (r"error\s+CQ", "storescope dispatch .*Severity"),
                 exit=1,
             ),

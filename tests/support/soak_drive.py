@@ -71,7 +71,7 @@ class LoopGaps:
 async def drive(window: Any) -> None:
     """Load, show every view in turn, measure, and leave everything closed."""
     window.settings.lab_folder = FIGURES.parent / "lab"
-    assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
+    assert await window.lab.open_lab(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
     lab = window.lab.session
     for view in VIEWS:
         window.show_view(view)

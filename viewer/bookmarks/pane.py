@@ -102,7 +102,7 @@ class BookmarksPane(Pane):
             self.table.go_to_row(index)
 
     def refresh(self) -> None:
-        """Draw the log anew after the store has grown."""
+        """Draw the log again after the store has grown."""
         self._survey.on_log_grown()
 
     def retheme(self) -> None:

@@ -141,7 +141,7 @@ class OwnClient:
         return self._part.client_id if self._part is not None else self._broker.name if self._broker is not None else ""
 
     async def start(self) -> None:
-        """Start it. Raises what clients raise if nobody answers, or what a store raises that cannot be made."""
+        """Start the process. Raises as clients do without an answer, or as a store that cannot be made."""
         spec, name_servers, options = self.spec, ";".join(self.spec.addresses), self.spec.options
         if spec.kind == "broker":
             broker_folder = self._folder / f"broker-{spec.number}"

@@ -172,12 +172,12 @@ class ClusterPane(Pane):
         self.again = ToolButton("refresh", tr("Read now"))
         self.again.setObjectName("cluster.again.tool")
         self.again.clicked.connect(self.read_again)
-        self.every = ChoiceField()
-        self.every.setObjectName("cluster.every")
-        self.every.setAccessibleName(tr("Seconds between two readings"))
+        self.interval_choice = ChoiceField()
+        self.interval_choice.setObjectName("cluster.every")
+        self.interval_choice.setAccessibleName(tr("Seconds between two readings"))
         for seconds in INTERVALS_S:
-            self.every.addItem(tr("every {n} s", n=f"{seconds:g}"), seconds)
-        self.every.activated.connect(lambda _at: self._every_chosen())
+            self.interval_choice.addItem(tr("every {n} s", n=f"{seconds:g}"), seconds)
+        self.interval_choice.activated.connect(lambda _at: self._set_interval())
         self.copy = ToolButton("save", tr("Export as Markdown…"), tr("Markdown"))
         self.copy.setObjectName("cluster.markdown")
         self.copy.clicked.connect(lambda _on: self.ask_markdown())
@@ -186,7 +186,16 @@ class ClusterPane(Pane):
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
         bar = ThemedPanel("pane", ("bottom",))
         line = wrapped_row(
-            self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8, margins=(12, 6, 10, 6)
+            self.address,
+            self.go,
+            self.again,
+            self.interval_choice,
+            None,
+            self.copy,
+            8,
+            self.tabs,
+            8,
+            margins=(12, 6, 10, 6),
         )
         box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
@@ -269,7 +278,7 @@ class ClusterPane(Pane):
         if self.model.address:
             self.address.setText(self.model.address)
         self.filter.setText(self.model.text)
-        self.every.setCurrentIndex(max(self.every.findData(self.model.interval_s), 0))
+        self.interval_choice.setCurrentIndex(max(self.interval_choice.findData(self.model.interval_s), 0))
         self._show()
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -445,9 +454,9 @@ class ClusterPane(Pane):
         if self.watch is not None:
             self.watch.again()
 
-    def _every_chosen(self) -> None:
+    def _set_interval(self) -> None:
         if self.watch is not None:
-            self.watch.set_every(float(self.every.currentData()))
+            self.watch.set_interval(float(self.interval_choice.currentData()))
 
     # ---- time --------------------------------------------------------------------------------------------------------
 
@@ -596,7 +605,7 @@ class ClusterPane(Pane):
             self.statusUpdated.emit(status)
 
     def showEvent(self, event: object) -> None:
-        """Show what came while the view was hidden."""
+        """Show the readings that came while the view was hidden."""
         super().showEvent(event)  # type: ignore[arg-type]
         self._show()
 

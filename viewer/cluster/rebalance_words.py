@@ -131,11 +131,11 @@ def end_of_step_ms(model: ClusterModel, line: Timeline, step: AllocationStep) ->
 
 
 def impacts(
-    step: AllocationStep, every: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0
+    step: AllocationStep, interval_s: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0
 ) -> list[Impact]:
     """Return the four impacts of a step.
 
-    Counted from deliveries up to ``end`` if our clients were in the group, else as far as readings tell. ``every``
+    Counted from deliveries up to ``end`` if our clients were in the group, else as far as readings tell. ``interval_s``
     is the reading interval in seconds.
     """
     if deliveries is not None and deliveries.knows(group):
@@ -144,7 +144,7 @@ def impacts(
     worst = step.worst_pause
     if worst is None:
         step_impacts.append(
-            Impact(tr("Pause"), "0", tr("no queue was without owner; read every {n} s", n=f"{every:g}"), "ok")
+            Impact(tr("Pause"), "0", tr("no queue was without owner; read every {n} s", n=f"{interval_s:g}"), "ok")
         )
     else:
         queue, span = worst

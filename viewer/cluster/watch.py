@@ -93,16 +93,16 @@ class ClusterWatch(QObject):
             self.changed.emit()
 
     def again(self) -> None:
-        """Read anew, now."""
+        """Read again, now."""
         if self.model.addresses:
             self._stop()
             self.model.begin(self.model.addresses)
             self._start()
 
-    def set_every(self, seconds: float) -> None:
+    def set_interval(self, interval_s: float) -> None:
         """Set the reading interval."""
-        if seconds != self.model.interval_s:
-            self.model.interval_s = seconds
+        if interval_s != self.model.interval_s:
+            self.model.interval_s = interval_s
             if self._number is not None:
                 self.again()
 

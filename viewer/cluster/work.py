@@ -14,12 +14,12 @@ MIN_IDLE_SHARE = 0.25
 """Minimum pause between two readings, as a share of a reading's duration, to spare the brokers."""
 
 
-def watch(control: WorkerControl, addresses: Sequence[str], every: float) -> None:
-    """Emit a reading each ``every`` seconds."""
-    asyncio.run(_watch(control, tuple(addresses), every))
+def watch(control: WorkerControl, addresses: Sequence[str], interval_s: float) -> None:
+    """Emit a reading each ``interval_s``."""
+    asyncio.run(_watch(control, tuple(addresses), interval_s))
 
 
-async def _watch(control: WorkerControl, addresses: tuple[str, ...], every: float) -> None:
+async def _watch(control: WorkerControl, addresses: tuple[str, ...], interval_s: float) -> None:
     requests: list[ReadRequest] = []
     stopped = asyncio.ensure_future(asyncio.to_thread(control.stop.wait))
     try:
@@ -35,7 +35,7 @@ async def _watch(control: WorkerControl, addresses: tuple[str, ...], every: floa
                 duration_s = time.monotonic() - start_time
                 control.emit(Reading(reading.result(), _count_requests(requests), duration_s * 1000))
                 requests.clear()
-                await asyncio.wait({stopped}, timeout=max(every - duration_s, duration_s * MIN_IDLE_SHARE))
+                await asyncio.wait({stopped}, timeout=max(interval_s - duration_s, duration_s * MIN_IDLE_SHARE))
     finally:
         control.stop.set()
         await stopped

@@ -48,7 +48,7 @@ class DifferencesModel:
         return True
 
     def end(self, differences: Differences, *, is_stopped: bool = False, error: str = "") -> None:
-        """Take what was compared; the run may have been stopped, or have failed."""
+        """Take the compared files; the run may have been stopped, or have failed."""
         self.running, self.differences = False, differences
         self.is_stopped, self.error = is_stopped, error
 

@@ -31,7 +31,7 @@ class GroupsModel:
     _groups: GroupTable | None = None
 
     def forget_store(self) -> None:
-        """Forget what was read, for another store."""
+        """Forget the tables, for another store."""
         self.queue_rows, self.error, self._groups = [], "", None
 
     def take(self, groups: GroupTable) -> None:
@@ -40,7 +40,7 @@ class GroupsModel:
         self.queue_rows = order(groups.rows)
 
     def fail(self, error: str) -> None:
-        """Note why the tables could not be read. What was read before stays."""
+        """Note why the tables could not be read. Older tables stay."""
         self.error = error
 
     @property

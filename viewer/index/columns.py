@@ -97,7 +97,7 @@ def _known_by(row: Any) -> str:
 
 
 def _health_tip(row: Any) -> str:
-    return "\n".join(engine_words(sentence) for sentence in ([row.trouble] if row.trouble else []) + list(row.found))
+    return "\n".join(engine_words(sentence) for sentence in ([row.trouble] if row.trouble else []) + list(row.messages))
 
 
 def chain_kind(to_unit: ToUnit) -> RecordKind:

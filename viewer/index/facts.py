@@ -38,7 +38,7 @@ class FileRow:
     trouble: str = ""
     health: str = ""
     """What the check found: loop, error, warn, or nothing; ``found`` is it in words."""
-    found: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     @property
     def used(self) -> int | None:
@@ -79,7 +79,7 @@ def _with_health(row: FileRow, findings: list[Finding]) -> FileRow:
         {"error"} if row.trouble else set()
     )
     health = next((kind for kind in ("loop", "error", "warn") if kind in kinds), "")
-    return replace(row, health=health, found=tuple(finding.message for finding in findings))
+    return replace(row, health=health, messages=tuple(finding.message for finding in findings))
 
 
 def file_rows(store: StoreSnapshot) -> list[FileRow]:
@@ -94,7 +94,7 @@ def _file_row(reader: IndexReader) -> FileRow:
         head = reader.header
     except StoreError as error:
         return FileRow(
-            reader.name, reader.size, slots=slots, entries=entries, geometry=reader.geometry_how, trouble=str(error)
+            reader.name, reader.size, slots=slots, entries=entries, geometry=reader.geometry_source, trouble=str(error)
         )
     return FileRow(
         reader.name,
@@ -107,8 +107,8 @@ def _file_row(reader: IndexReader) -> FileRow:
         head.index_count,
         slots,
         entries,
-        reader.geometry_how,
-        "" if geometry else reader.geometry_how,
+        reader.geometry_source,
+        "" if geometry else reader.geometry_source,
     )
 
 

@@ -151,9 +151,9 @@ class IndexModel:
         if index is None or self.answer is None:
             return None
         entries = [
-            other
-            for other in self.answer.steps
-            if other.file == step.file and other.kind == "entry" and other.verdict != "loop"
+            entry_step
+            for entry_step in self.answer.steps
+            if entry_step.file == step.file and entry_step.kind == "entry" and entry_step.verdict != "loop"
         ]
         return SlotOfFile(self.files[index], step.slot, len(entries))
 

@@ -177,7 +177,7 @@ class IndexPane(Pane):
             self._show_file_place(place)
 
     def refresh(self) -> None:
-        """The store has grown: the headers are read again, when somebody looks."""
+        """Read the headers again after the store has grown, once the view is visible."""
         if self.model.grow(visible=self.isVisible()):
             self._load_files()
 

@@ -298,7 +298,7 @@ class SlotPanel(ThemedPanel):
         self.setMinimumWidth(px(320))
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store: what was counted is forgotten."""
+        """Show another store; forget the counts."""
         self._session = session
         self._loads.clear()
         self._asked = ""

@@ -149,7 +149,7 @@ class TraceForm(ThemedPanel):
         )
 
     def _faults(self) -> Iterator[tuple[QLineEdit, str]]:
-        """Yield each field that cannot be understood, and what was expected there."""
+        """Yield each invalid field, and what was expected there."""
         if not self.key.text().strip():
             yield self.key, tr("Type a key or tags.")
         if not self.topic.text().strip():
@@ -194,7 +194,7 @@ class TraceForm(ThemedPanel):
 
 
 def _time_of(field: QLineEdit) -> int | None:
-    """Milliseconds; None for an empty field, which leaves the window open, and for what is no time."""
+    """Return milliseconds; None for an empty field, which leaves the window open, and for an invalid time."""
     text = field.text().strip()
     time = parse_time(text) if text else None
     return parse_number(text) if time is None and text else time
@@ -205,7 +205,7 @@ def _name(text: str) -> Label:
 
 
 def _mark(field: QLineEdit, complaint: str) -> None:
-    """Frame a field that cannot be understood; its tool tip says what was expected."""
+    """Frame an invalid field; its tool tip says what was expected."""
     field.setProperty("state", "error" if complaint else "")
     field.setToolTip(complaint)
     field.setAccessibleDescription(complaint)

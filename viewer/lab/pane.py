@@ -276,7 +276,7 @@ class LabPane(Pane):
         return self.two.table if self._comparing and self.two is not None else self.power_loss.table
 
     def status(self) -> str:
-        """Describe what is paused, and what a power loss would take."""
+        """Describe the paused services, and what a power loss would destroy."""
         lab = self.lab
         if lab is None or not lab.there or lab.sample is None:
             return tr("No store is open for writing")

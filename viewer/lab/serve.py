@@ -203,7 +203,7 @@ class ServePanel(ThemedPanel):
                 plot.show_live(frame)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Draw what came while the panel was hidden."""
+        """Draw the requests that came while the panel was hidden."""
         super().showEvent(event)
         if self.model.state is not None:
             self._draw()

@@ -277,7 +277,7 @@ class TwoWaysPage(ThemedPanel):
             self.labs[0].begin(self.run(settings))
 
     async def run(self, settings: LoadSettings) -> None:
-        """Make both stores anew and start the load on both."""
+        """Make both stores again and start the load on both."""
         self._busy = True
         self.show_state()
         try:

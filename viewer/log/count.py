@@ -54,7 +54,7 @@ class LogCount(QObject):
         self._rest.stop()
 
     def look(self) -> None:
-        """Count what was not counted yet; a log that has not grown is left alone, and one whose end cannot be read."""
+        """Count the units that were not counted yet, unless the log has not grown or its end cannot be read."""
         session = self._session
         if session is None or self._busy or self._rest.isActive() or not session.snapshot.log.files:
             return

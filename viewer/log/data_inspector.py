@@ -70,7 +70,7 @@ class DataInspector(QWidget):
         self.table.set_rows([])
 
     def full_width(self) -> int:
-        """Px at which the longest number stands whole."""
+        """Return the width in px at which the longest number fits."""
         widest = QFontMetrics(mono(12)).horizontalAdvance("-9,223,372,036,854,775,808")
         return px(76) + widest + px(34)
 

@@ -83,7 +83,7 @@ class LogExport(QObject):
         return box
 
     def begin(self, choice: Choice) -> None:
-        """Write what was chosen, as a job that is shown and can be stopped."""
+        """Write the chosen rows, as a job that is shown and can be stopped."""
         session = self.session
         if session is None or self._model.log is None:
             return
@@ -271,7 +271,7 @@ class ExportBox(QDialog):
         layout.addWidget(row(None, cancel, go))
 
     def _formed(self) -> None:
-        """Follow the chosen form: the file's suffix and what it can hold."""
+        """Follow the chosen format: set the file's suffix and the permitted contents."""
         key, _text, suffix = FORMS[self.form.currentIndex()]
         if not self._touched:
             self.path.setText(str(self._folder / f"units.{suffix}"))

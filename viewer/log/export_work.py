@@ -141,7 +141,7 @@ def _raw(
 
 
 def _items(control: Control, log: LogReader, plan: ExportPlan, now_ms: int, start: int, end: int) -> Iterator[Item]:
-    """The units that are wanted, what is no unit where all is wanted, and the stop."""
+    """Yield the chosen units, for a complete export also other items, and the stop."""
     if plan.offsets is not None:
         for number, offset in enumerate(plan.offsets):
             control.check()

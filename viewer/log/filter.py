@@ -62,7 +62,7 @@ class LogFilter(QObject):
             self._run(MATCHES_PER_ROUND)
 
     def stop(self, *, quiet: bool = False) -> None:
-        """Stop looking; what was found stays."""
+        """Stop the search; its matches stay."""
         self._turn += 1
         if self._task is not None:
             self._task.cancel()
@@ -154,7 +154,7 @@ class LogFilter(QObject):
         return self._state.sentence(self.session.unread.edge if self.session is not None else tr("complete"))
 
     def _tell(self) -> None:
-        now, count = self._state, self._state.found
+        now, count = self._state, self._state.match_count
         total_bytes = max(1, now.whole)
         if now.running:
             rate = now.done / now.spent if now.spent > 0.2 else 0

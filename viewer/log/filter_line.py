@@ -127,7 +127,7 @@ class FilterLine(QWidget):
         self.field.setCursorPosition(len(text))
 
     def apply(self, text: str | None = None) -> bool:
-        """Apply ``text``, or what stands in the field; False where it cannot be understood."""
+        """Apply ``text``, or the text of the field. Return False if it is invalid."""
         if text is not None:
             blocked = self.field.blockSignals(True)
             self.set_text(text)

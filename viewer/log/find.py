@@ -83,7 +83,7 @@ class LogFind(QObject):
         self.line.focus()
 
     def close(self) -> None:
-        """Put the line away; what was found stays chosen."""
+        """Close the line; the found row stays selected."""
         self.stop()
         self.line.leave_span()
         self._state.sought = None
@@ -283,7 +283,7 @@ class LogFind(QObject):
             self._frame(row)
 
     def _frame(self, row: LogRow) -> None:
-        """Frame what was sought in the bytes of the chosen row."""
+        """Frame the search text in the bytes of the chosen row."""
         state, session = self._state, self.session
         sought, view = state.sought, self._unit.hex
         if sought is None or session is None:

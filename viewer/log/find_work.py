@@ -80,7 +80,7 @@ def find(
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """All rows of a stretch that hold what was sought, and whether these are all: at most :data:`MAX_HITS`."""
+    """The rows of a range that match, at most :data:`MAX_HITS`, and whether these are all."""
 
     offsets: tuple[int, ...]
     complete: bool

@@ -58,12 +58,12 @@ class FilterState:
         self.text, self.source, self.running, self.complete = "", None, False, False
 
     @property
-    def found(self) -> int:
+    def match_count(self) -> int:
         return len(self.source.offsets) if self.source is not None else 0
 
     @property
     def whole(self) -> int:
-        """Bytes that are to be looked at: those that files hold."""
+        """Bytes to search: those that files hold."""
         end = max(self.end, self.looked)
         return end - self.start - bytes_within(self.broken(), self.start, end, {"missing"})
 
@@ -83,7 +83,7 @@ class FilterState:
         """``1,204 units match · scanned 38.0 of 38.0 GiB in 4.1 s · complete``; ``edge`` is the last word of it."""
         if self.source is None:
             return ""
-        count = self.found
+        count = self.match_count
         words = [
             tr_plural("{n:,} unit matches", "{n:,} units match", n=count),
             tr("scanned {done} of {all}", done=self.scanned, all=size(self.whole)),
@@ -96,7 +96,7 @@ class FilterState:
 
 @dataclass
 class FindState:
-    """The search text, the last hit and what it was a hit of; all hits of the chosen rows once they were counted."""
+    """The search text, the last hit and its text; all hits of the chosen rows once they were counted."""
 
     sought: SearchTerm | None = None
     running: bool = False
@@ -222,7 +222,7 @@ class LogModel:
         return offset if source is None else bisect_left(source.offsets, offset)
 
     def frame(self, start: int, stop: int) -> Span:
-        """The offsets of what is on the screen: positions [first, last)."""
+        """The offsets of the visible rows: positions [first, last)."""
         source = self.filter.source
         if source is None or not source.offsets:
             return start, stop
@@ -246,7 +246,7 @@ class LogModel:
         return RowMarks(frozenset(self.markings.marked), frozenset(self.markings.ignored), self.markings.reference)
 
     def put_marks(self, marks: RowMarks) -> bool:
-        """These from now on; whether times are told otherwise by that."""
+        """Use these marks from now on. Return True if that changes how times are shown."""
         timed = marks.reference != self.markings.reference
         self.markings.marked, self.markings.ignored = set(marks.marked), set(marks.ignored)
         self.markings.reference = marks.reference

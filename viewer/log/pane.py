@@ -214,7 +214,7 @@ class UnitsPane(Pane):
             self.unit.show_row(row)
 
     def _tell_incident(self) -> None:
-        """The first time that messages are lost: what tells of it is not on the way to the first rows."""
+        """Show the incident when messages are first lost; loaded late, so that it does not delay the first rows."""
         session = self.session
         if self.incident is not None or session is None or session.incident is None:
             return
@@ -243,7 +243,7 @@ class UnitsPane(Pane):
             self.go_to(place.offset, place.field)
 
     def refresh(self) -> None:
-        """The store has grown, or is looked at again: when somebody looks."""
+        """Read the log again after the store has grown, once the view is visible."""
         self._late = not self.isVisible()
         if self.session is None or self._late:
             return

@@ -66,10 +66,14 @@ class RowMarkings:
         """Return the store time, or the time before or after the reference."""
         if not isinstance(row, UnitRow):
             return ""
-        return clock(row.store_timestamp) if self.reference is None else since(row.store_timestamp - self.reference[1])
+        return (
+            clock(row.store_timestamp)
+            if self.reference is None
+            else time_difference(row.store_timestamp - self.reference[1])
+        )
 
 
-def since(ms: int) -> str:
+def time_difference(ms: int) -> str:
     """Format a time difference, such as ``+0.225``, ``−12.345``, ``+1:02:03.456``."""
     sign, ms = ("−" if ms < 0 else "+"), abs(ms)
     seconds, milliseconds = divmod(ms, 1000)

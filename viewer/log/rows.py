@@ -195,7 +195,7 @@ class LogSource:
 
     @property
     def counted(self) -> SideIndex | None:
-        """The row numbers; None where nobody has counted, and where the log is shorter now than what was counted."""
+        """The row numbers; None if the units were not counted yet, or if the log is shorter now than counted."""
         return self._counted if self._counted is not None and self._counted.end <= self.end else None
 
     @counted.setter

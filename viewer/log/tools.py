@@ -57,7 +57,7 @@ class LogTools(QObject):
         unit.termRequested.connect(self.take_term)
 
     def use(self, settings: Settings) -> None:
-        """Show what was saved."""
+        """Show a saved filter."""
         self.settings = settings
         if settings.saved_filters is not None:
             self.line.pills.show_saved(settings.saved_filters)
@@ -75,7 +75,7 @@ class LogTools(QObject):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Filters by the chosen cell or field."""
         commands: dict[str, Callable[[], object]] = {
-            name: partial(self._by_cell, how) for name, how in CELL_COMMANDS.items()
+            name: partial(self._by_cell, action_name) for name, action_name in CELL_COMMANDS.items()
         }
         return commands | {"filter.save": self.line.pills.ask_name}
 
@@ -91,28 +91,28 @@ class LogTools(QObject):
             return None
         return cell_term("unit", table.kind.columns[column_number], row)
 
-    def _by_cell(self, how: str) -> None:
+    def _by_cell(self, action_name: str) -> None:
         term = self.chosen_term()
         if term is None:
             self.statusText.emit(tr("A filter cannot search for this value."))
         else:
-            self.take_term(how, term)
+            self.take_term(action_name, term)
 
-    def take_term(self, how: str, term: str) -> None:
+    def take_term(self, action_name: str, term: str) -> None:
         """Use a condition: apply it, add it, write it into the field, or copy it."""
         line = self.line
-        if how == "copy":
+        if action_name == "copy":
             QGuiApplication.clipboard().setText(term)
             self.statusText.emit(tr("Copied {text}", text=term))
             return
-        if how == "colour":
+        if action_name == "colour":
             self.ruleRequested.emit(term)
             return
         try:
-            text = combined(line.in_force if how != "prepare" else line.text(), how, term)
+            text = combined(line.in_force if action_name != "prepare" else line.text(), action_name, term)
         except BadFilter:
             text = term
-        if how == "prepare":
+        if action_name == "prepare":
             line.prepare(text)
         else:
             line.apply(text)

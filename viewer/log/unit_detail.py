@@ -53,7 +53,7 @@ Index = QModelIndex | QPersistentModelIndex
 class UnitDetail(QTreeView):
     """``fieldChosen(name)`` as a field is chosen ("" for a line that is none), ``groupChosen(group)`` as a head is,
     ``placeRequested(place)`` as a link is followed,
-    ``termRequested(how, term)`` and ``columnRequested(field)`` from the context menu.
+    ``termRequested(action_name, term)`` and ``columnRequested(field)`` from the context menu.
     """
 
     fieldChosen = Signal(str)
@@ -102,7 +102,7 @@ class UnitDetail(QTreeView):
         follow(self, self._retheme)
 
     def show_groups(self, groups: Sequence[Group]) -> None:
-        """Show a unit's groups; the chosen field and what is folded stay as they were for the unit before."""
+        """Show a unit's groups; the chosen field and folded groups stay as for the previous unit."""
         chosen, scrolled = self.chosen_field, self.verticalScrollBar().value()
         self._filling = True
         try:
@@ -202,7 +202,7 @@ class UnitDetail(QTreeView):
             self.fieldChosen.emit(self._field_of(current))
 
     def _field_of(self, index: QModelIndex) -> str:
-        """The field that a line tells of, itself or the line that it stands under."""
+        """Return the field of a line, or of the line above it in the tree."""
         while (line := self._line(index)) is not None:
             if line.name:
                 return line.name
@@ -222,7 +222,7 @@ class UnitDetail(QTreeView):
         )
 
     def _names_width(self) -> int:
-        """Px that the longest name of a field in the tree needs: what is left is the values'."""
+        """Return the width in px of the longest field name in the tree; the values get the rest."""
         metrics, deepest = QFontMetrics(mono(12)), 0
         for group in range(self._items.rowCount()):
             parent = self._items.item(group, 0)
@@ -299,7 +299,7 @@ class UnitDetail(QTreeView):
         return menu
 
     def fill_menu(self, menu: QMenu, name: str) -> None:
-        """Add what can be done with the field ``name`` of the unit, for whoever shows its bytes."""
+        """Add the actions for the field ``name`` of the unit, for the view that shows its bytes."""
         index = self._find(name)
         line = self._line(index) if index is not None else None
         if line is not None:
@@ -361,11 +361,11 @@ class UnitDetail(QTreeView):
         line = self._line(self.currentIndex())
         return line_term(line.name, line.value, self.unit) if line is not None else None
 
-    def _use_term(self, how: str, term: str) -> None:
-        if how == "copy":
+    def _use_term(self, action_name: str, term: str) -> None:
+        if action_name == "copy":
             QGuiApplication.clipboard().setText(term)
         else:
-            self.termRequested.emit(how, term)
+            self.termRequested.emit(action_name, term)
 
     def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
         """The ground of a chosen row reaches the left edge, below the arrow that folds it."""

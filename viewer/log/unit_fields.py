@@ -48,7 +48,7 @@ class Line:
 
     @property
     def is_sentence(self) -> bool:
-        """It has no name: the value is prose over the whole width."""
+        """True if it has no name: the value is a sentence over the full width."""
         return not self.name and not self.label
 
 
@@ -64,9 +64,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class DecodedUnit:
-    """A unit with what was found out about it off the loop: positions of its fields, why its CRC is wrong, its
-    members.
-    """
+    """A unit decoded off the loop: positions of its fields, why its CRC is wrong, its members."""
 
     unit: Unit
     parts: Sequence[tuple[str, int, int]] = ()

@@ -127,7 +127,7 @@ class UnitPanes(QObject):
         return super().eventFilter(watched, event)
 
     def _place_inspector(self) -> None:
-        """Right of the bytes where their text stays whole and the tree wide enough, else below the tree."""
+        """Place the inspector right of the bytes if both fit completely, else below the tree."""
         shown, bytes_width = not self.inspector.isHidden(), self.hex.full_width()
         aside = self._split.width() - bytes_width - self.inspector.full_width() >= px(MIN_DETAIL_WIDTH)
         host = self._right if aside else self._left
@@ -293,7 +293,7 @@ class UnitPanes(QObject):
         self.detail_head.set_note(sentence)
 
     def _field_chosen(self, name: str) -> None:
-        """Light the bytes of what the chosen line tells of, and no other's."""
+        """Highlight the bytes of the chosen line only."""
         self._wanted_field = name
         span = self._span_of(name)
         if span is not None:

@@ -31,7 +31,7 @@ class UnreadableRange:
 
     @property
     def words(self) -> str:
-        """Return the tip: what it is, where, how much."""
+        """Return the tool tip: kind, place and size."""
         kind_word = {"missing": tr("missing"), "damaged": tr("damaged"), "unread": tr("cannot be read")}[self.kind]
         return f"{kind_word} · {number(self.start)} – {number(self.end)} · {size(self.end - self.start)}"
 

@@ -37,13 +37,13 @@ _HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 def contents() -> dict[str, list[str]]:
     """Return the sections of the documentation, each with the paths of its pages in order."""
     listed: dict[str, list[str]] = json.loads(_docs().joinpath("contents.json").read_text("utf-8"))
-    every = _all_paths()
+    all_paths = _all_paths()
     named = {path for paths in listed.values() for path in paths}
     result = {}
     for section, patterns in listed.items():
         pages: list[str] = []
         for pattern in patterns:
-            matching = [path for path in every if fnmatchcase(path, pattern) and path not in named]
+            matching = [path for path in all_paths if fnmatchcase(path, pattern) and path not in named]
             pages += matching if "*" in pattern else [pattern]
         result[section] = pages
     return result

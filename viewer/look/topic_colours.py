@@ -55,7 +55,7 @@ class TopicColours(QObject):
         return QColor((TOPICS_DARK if theme.dark else TOPICS_LIGHT)[self.order.index(topic)])
 
     def _arrange(self) -> None:
-        """Places that the lender gives first, then those that topics have, then those that nobody has anywhere."""
+        """Return the colour places: first those that the lender gives, then those of topics, then free ones."""
         known_topics = dict.fromkeys(self._largest + self._seen)
         wanted_topics = list(dict.fromkeys(self._largest[:PLACES] + self._seen))[:PLACES]
         lent = self._lender.order if self._lender is not None else ("",) * PLACES

@@ -151,7 +151,7 @@ class JobForm(ThemedPanel):
         )
 
     def set_store(self, path: str) -> None:
-        """The store in front: what a job reads unless somebody says otherwise."""
+        """Set the open store; a job reads it unless the form names another."""
         self._stores_text = join_places((path,)) if path else ""
         if self._source == "stores":
             self.places.setText(self._stores_text)

@@ -173,7 +173,7 @@ class PipelinePane(Pane):
         self.form.set_store(str(session.path))
 
     def show_place(self, place: Place) -> None:
-        """The view as a whole; ``pipeline:verify`` chooses a job in the form."""
+        """Show the view; ``pipeline:verify`` chooses a job in the form."""
         if place.name:
             self.form.choose_job(place.name)
 

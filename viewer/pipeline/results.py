@@ -120,7 +120,7 @@ class ResultPanel(QWidget):
     # ---- what the pane calls -----------------------------------------------------------------------------------------
 
     def show_job(self, job: JobState | None) -> None:
-        """Show the results of ``job``; what is chosen stays while it is the same job."""
+        """Show the results of ``job``; the selection stays while it is the same job."""
         if job is not self.job:
             self.job, self._seen = job, (0, 0, "")
         if job is None:

@@ -116,7 +116,7 @@ class JobState:
             self.spark_lines = [*self.spark_lines, line][-MAX_TEXT_LINES:]
 
     def end(self, code: int, now: float) -> None:
-        """The process has ended; exit code 1 tells of findings, which is an answer."""
+        """Note the end of the process. Exit code 1 means findings, which is a result."""
         self.code, self.seconds = code, now - self.clock_s
         if code in {0, FOUND} and (self.summary or code == 0):
             self.status = "done"

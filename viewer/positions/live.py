@@ -86,7 +86,7 @@ class LivePositions(QObject):
     # ---- what comes in -----------------------------------------------------------------------------------------------
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store, or none: what was seen of the last one is forgotten, a recording is ended."""
+        """Show another store, or none: forget the readings of the last one, and end a recording."""
         self._end_recording()
         self._player.stop()
         if self.session is not None:
@@ -351,7 +351,7 @@ class LivePositions(QObject):
         session.jobs.read(recorder.write, done, failed)
 
     def _end_recording(self) -> bool:
-        """Write what is left of it; False where that could not be done, which is said."""
+        """Write the remaining readings. Return False, and show why, if that fails."""
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             try:

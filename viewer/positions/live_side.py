@@ -127,7 +127,7 @@ class LiveSide(QWidget):
         self._said = 0.0
 
     def show_reading(self, reading: PositionReading, live: LivePositions) -> None:
-        """Say what ``reading`` means, and what stands at the cursor; a few times a second is enough to read."""
+        """Describe ``reading`` and the values at the cursor, at most a few times a second."""
         now = time.monotonic()
         if live.at_end and live.cursor is None and now - self._said < TEXT_INTERVAL_S:
             return

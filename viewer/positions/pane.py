@@ -56,12 +56,12 @@ from viewer.widgets.row_window import ListSource
 from viewer.widgets.ruler import Ruler
 
 SIDE, NARROW_SIDE = 404, 290
-"""Px at 100 % of the list of positions, and below which width of the view it takes less."""
+"""Width of the list of positions, and the width of the view below which it is narrower; px at 100 %."""
 NARROW = 800
 
 
 def position_kind(*, live: bool = False) -> RecordKind:
-    """The list of positions; while somebody writes with what moves in place of what lags behind."""
+    """Return the table of positions. While a broker writes (``live``), it shows movement in place of lag."""
     behind_column = Column(
         "behind",
         words("Behind wrote"),
@@ -93,7 +93,7 @@ def position_kind(*, live: bool = False) -> RecordKind:
 
 
 class PositionsPane(Pane):
-    """The view of the positions; it needs the width, the tree steps aside."""
+    """The view of the positions. It needs the full width, so the tree is hidden."""
 
     wants_tree = False
 
@@ -139,8 +139,8 @@ class PositionsPane(Pane):
         self.now.setAccessibleName(tr("Every position"))
         self.now.placeRequested.connect(self.placeRequested)
         self.now.rowChosen.connect(self._row_chosen)
-        self._how = Label("", 12, "text2", wrap=True, select=True)
-        self._how.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._row_text = Label("", 12, "text2", wrap=True, select=True)
+        self._row_text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.beside = LiveSide(self)
         self._unknown = Facts(92)
         self._unknown_head = PaneHead(tr("Not in the files"), tr("and why"))
@@ -159,7 +159,7 @@ class PositionsPane(Pane):
             self._now_head,
             self.now,
             self.now.strip,
-            column(self._how, margins=(14, 6, 14, 10)),
+            column(self._row_text, margins=(14, 6, 14, 10)),
             Hairline(),
             self.beside,
             self._unknown_head,
@@ -188,7 +188,7 @@ class PositionsPane(Pane):
         self.ruler.fit()
         self.now.set_rows([])
         self.now.set_state(None)
-        self._how.setText("")
+        self._row_text.setText("")
         self._unknown.show_facts(())
         waits = "" if plot_library.loaded else tr("The plots are being loaded …")
         self.plot.show_nothing(waits)
@@ -198,7 +198,7 @@ class PositionsPane(Pane):
         if session is None:
             return
         session.tail.sampled.connect(self._on_reading)
-        session.findingsChanged.connect(self._found)
+        session.findingsChanged.connect(self._show_findings)
         self._plan = recovery_of(session)
         self._plan.changed.connect(self._plan_changed)
         self.now.copier = command_copier(self.now, session.command_line)
@@ -219,7 +219,7 @@ class PositionsPane(Pane):
             self._read()
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply new colours, fonts or zoom."""
         self.now.refresh_look()
         self.beside.marks.refresh_look()
 
@@ -228,7 +228,7 @@ class PositionsPane(Pane):
         return self.ruler, self.now, self.beside.marks
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying acts on the list in front; the preview is worked out anew."""
+        """Return the commands: copying acts on the visible list, and the preview is computed again."""
         return {
             **table_commands(
                 self, lambda: self.beside.marks if self.beside.marks.hasFocus() else self.now, "positions.jsonl"
@@ -237,16 +237,16 @@ class PositionsPane(Pane):
         }
 
     def _fit(self) -> None:
-        """Ruler and plots show all that they have."""
+        """Show the complete range in the ruler and the plots."""
         self.ruler.fit()
         self.over_time.fit()
 
     def status(self) -> str:
-        """The end of the log, and what lags behind it."""
+        """Return the words for the status bar: the end of the log, and the largest lag."""
         return self.model.status()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The plot library is loaded in a thread when the view is first looked at."""
+        """Load the plot library in a thread when the view is first shown."""
         super().showEvent(event)
         if self.model.is_stale:
             self.refresh()
@@ -257,12 +257,12 @@ class PositionsPane(Pane):
             self._plan.ask()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The list of positions takes less beside the plots in half a screen."""
+        """Make the list of positions narrower beside the plots if the window is narrow."""
         super().resizeEvent(event)
         self._side_scroll.setMinimumWidth(px(SIDE if self.width() >= px(NARROW) else NARROW_SIDE))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space stops the picture, F shows all of it; a button in front keeps its own Space."""
+        """Space pauses the picture, F shows all of it; a focused button keeps its own Space."""
         if self.model.live and event.key() == Qt.Key.Key_Space:
             self.over_time.pause()
         elif event.key() == Qt.Key.Key_F and not event.modifiers():
@@ -324,14 +324,14 @@ class PositionsPane(Pane):
             self.beside.show_reading(latest, self.over_time)
 
     def _go_live(self) -> None:
-        """The plots of flushes or rates, the slider and the marks stand there from now on."""
+        """Show the live parts from now on: the plots of flushes or rates, the slider, the marks."""
         if not self.model.live:
             self.model.live = True
             self.now.set_kind(position_kind(live=True))
             self._show_parts()
 
     def _show_parts(self) -> None:
-        """The plots of flushes or rates, the slider and the marks stand there while somebody writes."""
+        """Show the plots of flushes or rates, the slider and the marks while a broker writes, else hide them."""
         for part in (*self._live_parts, self.beside):
             part.setVisible(self.model.live)
 
@@ -360,19 +360,19 @@ class PositionsPane(Pane):
         self.statusMessage.emit(self.status())
 
     def _show_unknown(self) -> None:
-        """Show what the files do not tell, and which parts of the log are missing."""
+        """Show the positions that no file has, and the missing parts of the log."""
         self._unknown.show_facts(self.model.missing_facts(self._broken()))
 
     def _broken(self) -> tuple[UnreadableRange, ...]:
         return self.session.broken if self.session is not None else ()
 
     def _row_chosen(self, chosen: PositionRow | None) -> None:
-        self._how.setText(row_words(chosen))
+        self._row_text.setText(row_words(chosen))
 
     # ---- drawing -----------------------------------------------------------------------------------------------------
 
     def _draw_all(self) -> None:
-        """The plot library is there: a store at rest has plots over store time, another those of the last minute."""
+        """Draw all plots once the library is loaded: over store time for a store at rest, else of the last minute."""
         if self.model.live:
             self.over_time.show()
         else:
@@ -395,8 +395,8 @@ class PositionsPane(Pane):
         self._show_plan()
         self._draw()
 
-    def _found(self) -> None:
-        """Findings came: what is broken is hatched, and nothing is called whole that is not."""
+    def _show_findings(self) -> None:
+        """Hatch the ranges of new findings; a damaged store is not called healthy."""
         self._show_unknown()
         self._plan_changed()
 
@@ -494,7 +494,7 @@ MIB = 1 << 20
 
 
 def draw_positions(plot: LivePlot, latest: PositionReading) -> None:
-    """The end of the log over store time."""
+    """Draw the end of the log over store time."""
     minimum = latest.positions.min.offset or 0
     if len(latest.heads) < 2:
         plot.set_title(tr("Positions"))
@@ -531,7 +531,7 @@ def with_breaks(latest: PositionReading) -> list[tuple[float, float]]:
 
 
 def _marks(latest: PositionReading, minimum: int) -> list[Line]:
-    """Checkpoint times upright, what is built from the log across where it is not at the end."""
+    """Return the marks: checkpoint times as vertical lines, positions behind the end as horizontal ones."""
     positions = latest.positions
     lines = []
     first_ms, last_ms = latest.heads[0][0], latest.heads[-1][0]
@@ -548,7 +548,7 @@ def _marks(latest: PositionReading, minimum: int) -> list[Line]:
 
 
 def draw_gaps(plot: LivePlot, latest: PositionReading) -> None:
-    """What lags behind the end of the log, one bar each."""
+    """Draw one bar for each position that lags behind the end of the log."""
     gaps = gap_list(latest)
     if not gaps:
         plot.set_title(tr("Gaps"))

@@ -82,7 +82,7 @@ def read_recording(path: Path) -> tuple[str, list[PositionReading]]:
 
 def _readings(head: dict[str, Any], lines: Iterable[str]) -> Iterator[PositionReading]:
     files: tuple[tuple[int, int, str], ...] = ()
-    how, why = head.get("how") or {}, head.get("why") or {}
+    sources, reasons = head.get("how") or {}, head.get("why") or {}
     statuses: dict[str, int] = {}
     for text in lines:
         line = object_of(text)
@@ -92,7 +92,7 @@ def _readings(head: dict[str, Any], lines: Iterable[str]) -> Iterator[PositionRe
             if "statuses" in line:
                 statuses = {str(name): int(count) for name, count in line["statuses"].items()}
             offsets = dict(zip(KEYS, line["offsets"], strict=True))
-            positions_by_key = {key: _position(key, offset, how, why) for key, offset in offsets.items()}
+            positions_by_key = {key: _position(key, offset, sources, reasons) for key, offset in offsets.items()}
             time = line.get("checkpoint")
             point = Position(
                 positions_by_key["checkpoint"].offset,
@@ -125,10 +125,10 @@ def _readings(head: dict[str, Any], lines: Iterable[str]) -> Iterator[PositionRe
             return  # cut off while it was written
 
 
-def _position(key: str, offset: int | None, how: dict[str, str], why: dict[str, str]) -> Position:
+def _position(key: str, offset: int | None, sources: dict[str, str], reasons: dict[str, str]) -> Position:
     if offset is None:
-        return Position(None, why=why.get(key) or UNKNOWN_WHEN_RECORDED)
-    return Position(int(offset), how.get(key) or "as recorded")
+        return Position(None, why=reasons.get(key) or UNKNOWN_WHEN_RECORDED)
+    return Position(int(offset), sources.get(key) or "as recorded")
 
 
 class Recorder(RecordedLines):

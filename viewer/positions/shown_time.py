@@ -132,7 +132,7 @@ class ShownTime:
             self._end = end + seconds - seconds * self._span / span_before
 
     def drag(self, seconds: float) -> None:
-        """Move the shown time within what is held. At the end of a store it is live again."""
+        """Move the shown time within the recorded range. At the end of a store it is live again."""
         (oldest, newest), end = self._held, self.range().end + seconds
         self._end = None if end >= newest and self._recording is None else max(oldest, min(end, newest))
 

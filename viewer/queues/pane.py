@@ -275,7 +275,7 @@ class QueuesPane(Pane):
         self._counter.count(self.session, [key, *loaded.facts], MAX_COUNTED_UNASKED)
 
     def _grown(self, loaded: LoadedQueues) -> None:
-        """A newer look at the same queues: what is on the screen stays where it is."""
+        """Take a newer reading of the same queues; the rows on the screen stay in place."""
         assert self.session is not None
         longer = self.model.grow(loaded)
         self.table.reload()

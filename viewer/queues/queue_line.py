@@ -70,7 +70,7 @@ class QueueSpan:
 
     @property
     def high(self) -> int:
-        """Last offset drawn: a little of what was never written, no more."""
+        """Last offset that is drawn; a little more than the queue's end."""
         used = max(1, self.maximum - self.low)
         end = self.files[-1].end if self.files else self.maximum
         return max(self.low + 1, min(max(end, self.maximum), self.maximum + max(1, used // 24)))

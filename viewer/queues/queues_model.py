@@ -43,7 +43,7 @@ class QueuesModel:
         self.forget()
 
     def forget(self) -> None:
-        """Forget what was read."""
+        """Forget the entries that were read."""
         self.facts, self.source, self.current, self.entry = {}, None, None, None
 
     def choose(self, queues: Sequence[QueueKey], *, again: bool = False) -> int:

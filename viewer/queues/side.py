@@ -399,7 +399,7 @@ def _bounds_words(bounds: tuple[int, int] | None) -> str:
 
 
 def minimum_words(facts: QueueFacts) -> str:
-    """Why the queue's minimum is what it is, in whole sentences."""
+    """Return sentences about the reason for the queue's minimum."""
     if facts.why_min == "noFiles":
         return tr("The queue has no files, so it holds nothing.")
     if facts.why_min == "nothing":

@@ -31,7 +31,7 @@ class VerdictCounter(QObject):
         self.running = False
 
     def forget(self) -> None:
-        """Drop all counts, and ignore what is under way."""
+        """Drop all counts, and ignore running jobs."""
         self._counts = {}
         self._stop()
 

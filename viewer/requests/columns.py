@@ -195,7 +195,7 @@ def _frame_name(frame: Frame) -> str:
 
 def _other_words(frame: Frame) -> str:
     """Return the number of the frame's other half, or why there is none."""
-    other_half = frame.other
+    other_half = frame.counterpart
     if other_half is not None:
         return f"{'→' if frame.frame == REQUEST else '←'} {other_half.number:,}"
     if frame.exchange.broken:
@@ -262,9 +262,9 @@ FRAMES = RecordKind(
             words("Other"),
             84,
             _other_words,
-            lambda row: row.other and row.other.number,
+            lambda row: row.counterpart and row.counterpart.number,
             mono=True,
-            jump=lambda row: row.other,
+            jump=lambda row: row.counterpart,
             filterable=False,
         ),
         topic_column("topic", words("Topic"), 150, filterable=False),
@@ -351,8 +351,8 @@ def field_rows(row: ShownRow) -> list[FieldRow]:
 
 def _other_row(frame: Frame, name: str) -> FieldRow:
     """Return a link to the other half of a frame."""
-    note = "" if frame.other is None else frame.name if frame.frame == ANSWER else answer_chip(frame).word
-    return FieldRow(name, _other_words(frame), note, place=frame.other, head=True)
+    note = "" if frame.counterpart is None else frame.name if frame.frame == ANSWER else answer_chip(frame).word
+    return FieldRow(name, _other_words(frame), note, place=frame.counterpart, head=True)
 
 
 def _answer_rows(row: ShownRow) -> list[FieldRow]:

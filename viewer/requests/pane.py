@@ -495,7 +495,7 @@ class RequestsPane(Pane):
     def other_half(self) -> None:
         """Switch between the bytes of request and response; for a frame, go to its other half."""
         if isinstance(self._chosen, Frame):
-            self._go_to_frame(self._chosen.other)
+            self._go_to_frame(self._chosen.counterpart)
             return
         self.side.choose("answer" if self.side.key == "request" else "request")
 
@@ -551,7 +551,7 @@ class RequestsPane(Pane):
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Show everything anew after the source or filter has changed."""
+        """Show all rows again after the source or the filter has changed."""
         chosen = self._chosen
         if self.watch is not None and not self.filter.hasFocus():
             self.filter.setText(self.watch.text)
@@ -604,7 +604,7 @@ class RequestsPane(Pane):
         self._show_status()
 
     def showEvent(self, event: object) -> None:
-        """Show what came while the view was hidden."""
+        """Show the frames that came while the view was hidden."""
         super().showEvent(event)  # type: ignore[arg-type]
         self._show()
 

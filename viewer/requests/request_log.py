@@ -131,7 +131,7 @@ class Frame:
         return exchange.code if self.frame == REQUEST else exchange.answer_code
 
     @property
-    def other(self) -> Frame | None:
+    def counterpart(self) -> Frame | None:
         """Other half of the exchange; None if it was not recorded."""
         return self.row.request_frame if self.frame == ANSWER else self.row.response_frame
 
@@ -175,7 +175,7 @@ def frame_record(frame: Frame) -> dict[str, Any]:
         "direction": frame.direction,
         "frame": frame.frame,
         "opaque": frame.opaque,
-        "other": frame.other.number if frame.other is not None else None,
+        "other": frame.counterpart.number if frame.counterpart is not None else None,
         "code": code,
         "name": None if code is None else name(code),
         "remark": command.remark,
@@ -192,7 +192,8 @@ def frame_record(frame: Frame) -> dict[str, Any]:
 @dataclass(slots=True)
 class Client:
     """The other end of connections: ``name`` is short (``P1``, ``C2``), ``heartbeats`` what it sent
-    in heartbeats."""
+    in heartbeats.
+    """
 
     name: str
     peer: str

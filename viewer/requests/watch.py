@@ -33,8 +33,8 @@ class FrameFeed(Protocol):
     def address(self) -> str:
         """``ip:port`` of the broker; empty if nothing is served."""
 
-    def fetch(self, since: int, done: Done) -> None:
-        """Fetch one piece of the frames from ``since`` on and call ``done(first, next, packed)``."""
+    def fetch(self, first_number: int, done: Done) -> None:
+        """Fetch one piece of the frames from ``first_number`` on and call ``done(first, next, packed)``."""
 
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
         """Start or stop recording; call ``done`` when that has taken effect."""
@@ -52,14 +52,14 @@ class GrowingFile:
         """Number of frames without space; None while more may come."""
         return self._recording.left_out
 
-    def fetch(self, since: int, done: Done) -> None:
-        """Pass on what was written since; if the file cannot be read, nothing."""
+    def fetch(self, first_number: int, done: Done) -> None:
+        """Pass on the frames that were written since; none if the file cannot be read."""
 
         def read(result: object) -> None:
             frames = result if isinstance(result, list) else []
-            done(since, since + len(frames), encode_events(frames))
+            done(first_number, first_number + len(frames), encode_events(frames))
 
-        self._run(self._recording.new_frames, read, lambda _error: done(since, since, b""))
+        self._run(self._recording.new_frames, read, lambda _error: done(first_number, first_number, b""))
 
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
         """Do nothing: the other process writes anyway."""
@@ -79,7 +79,7 @@ class RequestWatch(QObject):
         self.source_status = SourceStatus()
         self.text = ""
         self.feed: FrameFeed | None = None
-        self._since = 0
+        self._next_number = 0
         self._is_fetching = False
         self._saved = False
         self._turn = 0
@@ -102,7 +102,11 @@ class RequestWatch(QObject):
             self.log.take_exchanges(opened.exchanges)
             self.log.dropped += opened.passed
             if opened.growing is not None:
-                self.feed, self.source_status.of_file, self._since = GrowingFile(self.run, opened.growing), True, 0
+                self.feed, self.source_status.of_file, self._next_number = (
+                    GrowingFile(self.run, opened.growing),
+                    True,
+                    0,
+                )
                 self._timer.start()
             self.show(self.text)
 
@@ -120,7 +124,7 @@ class RequestWatch(QObject):
         """Record the traffic of the server's connections from now on."""
         turn = self._begin(SourceStatus("starting", feed.address))
         self.feed = feed
-        self._since = 0
+        self._next_number = 0
 
         def recording() -> None:
             if turn == self._turn and self.feed is feed:
@@ -176,8 +180,8 @@ class RequestWatch(QObject):
             if turn != self._turn:
                 return
             self._is_fetching = False
-            self.log.missed += max(0, first_number - self._since) if self._since else 0
-            self._since = next_number
+            self.log.missed += max(0, first_number - self._next_number) if self._next_number else 0
+            self._next_number = next_number
             self._measure()
             if isinstance(feed, GrowingFile):
                 self._grown(feed, bool(packed_frames))
@@ -187,7 +191,7 @@ class RequestWatch(QObject):
             else:
                 self.rowsChanged.emit([], [])
 
-        feed.fetch(self._since, done)
+        feed.fetch(self._next_number, done)
 
     def _grown(self, feed: GrowingFile, has_new_frames: bool) -> None:
         """Follow a file once something is appended, up to its last line."""
@@ -252,6 +256,6 @@ class RequestWatch(QObject):
             self.run(lambda: work.write_lines(path, exported_rows), on_result, on_result)
 
     def replay(self, folder: Path, on_result: Callable[[ReplayResult | Exception], None]) -> None:
-        """Replay what is stored into a new store."""
+        """Replay the recorded requests into a new store."""
         exchanges: list[Exchange] = [row.exchange for row in self.log.stored_rows()]
         self.run(lambda: work.replay_into(folder, exchanges), on_result, on_result)

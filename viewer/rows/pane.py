@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RowsPane(Pane):
-    """A table of rows, and tabs for what they are about."""
+    """A table of rows, with a tab for each subject."""
 
     def __init__(self) -> None:
         super().__init__()

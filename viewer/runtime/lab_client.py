@@ -119,7 +119,7 @@ class LabClient:
             await asyncio.to_thread(self._end)
 
     def kill(self) -> None:
-        """End the process at once, as ``kill -9`` does; whoever waits is told."""
+        """End the process at once, as ``kill -9`` does; pending calls raise."""
         if self._process is not None:
             self._process.kill()
 
@@ -271,9 +271,9 @@ class LabClient:
         """Keep the frames that come from now on, or none any more."""
         await self._ask("record_requests", on)
 
-    async def requests(self, since: int) -> tuple[int, int, bytes]:
-        """Frames from number ``since`` on: the number of the first, the one behind the last, and the frames."""
-        answer: tuple[int, int, bytes] = await self._ask("requests", since)
+    async def requests(self, first_number: int) -> tuple[int, int, bytes]:
+        """Return frames from ``first_number`` on: the number of the first, the one behind the last, and the frames."""
+        answer: tuple[int, int, bytes] = await self._ask("requests", first_number)
         return answer
 
     # ---- below

@@ -168,7 +168,7 @@ class LabSession(QObject):
         self._take(client, await client.start(folder, config, release))
 
     async def open_store(self, path: Path, config: MessageStoreConfig | None, release: Release | None = None) -> None:
-        """Open somebody's own store for writing: its power is never cut. Raises as :meth:`LabClient.open_store`."""
+        """Open a user's own store for writing; its power cannot be cut. Raises as :meth:`LabClient.open_store`."""
         await self.close()
         client = self._client()
         self._take(client, await client.open_store(path, config, release))
@@ -377,9 +377,11 @@ class LabSession(QObject):
         if self.client is not None and self.serving is not None:
             await self.client.record_requests(on)
 
-    async def requests(self, since: int) -> tuple[int, int, bytes]:
-        """Return frames from number ``since`` on; see :meth:`LabClient.requests`."""
-        return await self.client.requests(since) if self.client is not None else (since, since, b"")
+    async def requests(self, first_number: int) -> tuple[int, int, bytes]:
+        """Return frames from ``first_number`` on; see :meth:`LabClient.requests`."""
+        return (
+            await self.client.requests(first_number) if self.client is not None else (first_number, first_number, b"")
+        )
 
     async def look_at_serving(self) -> None:
         """Ask for the state of the server, at most twice a second."""
@@ -466,7 +468,7 @@ class LabSession(QObject):
         return await self.client.put_counts(max_topics) if self.client is not None and self.alive else ()
 
     def _note(self, shape: str, name: str, details: str = "") -> None:
-        """Mark in the series what was done to the store."""
+        """Mark an action on the store in the series."""
         if self.history is not None:
             self.history.note(shape, name, details, time_ms=round(time.time() * 1000))
 
@@ -486,14 +488,14 @@ class LabFeed:
         """``ip:port`` of the broker; empty while nothing is served."""
         return self._lab.serving.broker if self._lab.serving is not None else ""
 
-    def fetch(self, since: int, done: Callable[[int, int, bytes], None]) -> None:
-        """Call ``done`` with the frames from ``since`` on: first number, next number, packed frames."""
+    def fetch(self, first_number: int, done: Callable[[int, int, bytes], None]) -> None:
+        """Call ``done`` with the frames from ``first_number`` on: first number, next number, packed frames."""
 
         async def fetched() -> None:
             try:
-                frames = await self._lab.requests(since)
+                frames = await self._lab.requests(first_number)
             except (StoreError, OSError, EOFError):
-                frames = since, since, b""
+                frames = first_number, first_number, b""
             done(*frames)
 
         self._lab.begin(fetched())

@@ -21,7 +21,7 @@ _feeds: dict[Path, list[HistoryFeed]] = {}
 
 
 def history_of(store: Path) -> LiveHistory:
-    """Return the history of the store at ``store``; a new one if nobody keeps it."""
+    """Return the history of the store at ``store``; a new one if none is held."""
     history = _histories.get(store)
     if history is None:
         from viewer.runtime.live_history import LiveHistory  # with numpy, which the first rows do without

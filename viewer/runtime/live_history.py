@@ -129,7 +129,7 @@ class LiveHistory:
         return marks
 
     def _break_between(self, previous: PositionReading | None, reading: PositionReading) -> None:
-        """Break the series where nobody looked for long, and where files replace the engine as the source."""
+        """Break the series after a long time without readings, and where files replace the engine as the source."""
         if previous is None:
             return
         pause = reading.time_ms - previous.time_ms
@@ -145,7 +145,7 @@ class LiveHistory:
         return not any(begin < time < end for begin, end in self.breaks)
 
     def torn(self, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
-        """Return a curve with gaps where nobody sampled; ``xs`` in s since the epoch, in order."""
+        """Return a curve with gaps where there are no samples; ``xs`` in s since the epoch, in order."""
         for begin, _ in self.breaks:
             index = int(np.searchsorted(xs, begin, "right"))
             if 0 < index < len(xs):
@@ -153,7 +153,7 @@ class LiveHistory:
         return xs, ys
 
     def note(self, shape: str, name: str, details: str = "", value: int | str = 0, *, time_ms: int) -> None:
-        """Mark what was done to the store at ``time_ms``."""
+        """Mark an action on the store at ``time_ms``."""
         self.marks.append(self._mark(time_ms, shape, name, details, value))
 
     def _add_rates(self, reading: PositionReading) -> None:
@@ -286,7 +286,7 @@ class LiveHistory:
         return self._rows.rows.copy(), UNKNOWN
 
     def rate(self, key: str, reading: PositionReading) -> float | None:
-        """Bytes a second by which a position moved in the last second before ``reading``; None where nobody knows."""
+        """Bytes a second by which a position moved in the last second before ``reading``; None if that is not known."""
         row, now = self._rows.at(reading.time_ms - RATE_WINDOW_MS), reading.offset(key)
         if row is None or now is None:
             return None

@@ -115,9 +115,9 @@ def trace(topic: str, key: str, offset: int | None = None, time: int | None = No
     return Place("trace", offset, topic, key=key, time=time)
 
 
-def filtered(how: str, term: str) -> Place:
-    """The log under a filter. ``how`` is one of :data:`viewer.widgets.cell_filter.CONDITION_KINDS`."""
-    return Place("filter", name=term, part=how)
+def filtered(action_name: str, term: str) -> Place:
+    """The log under a filter. ``action_name`` is one of :data:`viewer.widgets.cell_filter.CONDITION_KINDS`."""
+    return Place("filter", name=term, part=action_name)
 
 
 @dataclass(frozen=True, slots=True)

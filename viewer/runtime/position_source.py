@@ -78,7 +78,7 @@ class TailWatch(QObject):
 
     @property
     def live(self) -> bool:
-        """True while somebody writes, or did a moment ago."""
+        """True if a broker writes the store, or did a moment ago."""
         return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_PERIOD_S)
 
     def start(self) -> None:
@@ -200,18 +200,18 @@ class TailWatch(QObject):
 
 def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
     """Return the nine positions as the engine reports them; positions from files may not be ahead of the sample."""
-    engine, how = sample.positions, words("as the engine reports")
+    engine, source = sample.positions, words("as the engine reports")
 
     def position_or_reason(offset: int, why: str) -> Position:
-        return Position(offset, how) if offset >= 0 else Position(None, why=why)
+        return Position(offset, source) if offset >= 0 else Position(None, why=why)
 
     return Positions(
         min=position_or_reason(engine.min, "the commit log has no files"),
-        wrote=Position(engine.wrote, how),
-        committed=Position(engine.committed, how),
-        flushed=Position(engine.flushed, how),
-        confirm=Position(engine.confirm, how),
-        dispatched=Position(engine.dispatched, how),
+        wrote=Position(engine.wrote, source),
+        committed=Position(engine.committed, source),
+        flushed=Position(engine.flushed, source),
+        confirm=Position(engine.confirm, source),
+        dispatched=Position(engine.dispatched, source),
         queue_max=position_or_reason(engine.queue_max, "no consume queue holds an entry"),
         index_end=_index_end(engine, files.index_end),
         checkpoint=_checkpoint(engine, files.checkpoint),

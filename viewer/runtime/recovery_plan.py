@@ -41,7 +41,7 @@ class RecoveryJob(QObject):
         """Seconds in which the plan was worked out; it reads what a start reads."""
         self.release: Release | None = None
         """The release whose start is planned; None until the first plan says which one wrote the store."""
-        self.other: OtherReleaseStart | None = None
+        self.other_start: OtherReleaseStart | None = None
         """How the other release would start."""
         self.written: tuple[Release, str] | None = None
         """Which release seems to have written the store, and why."""
@@ -72,13 +72,13 @@ class RecoveryJob(QObject):
 
     @property
     def unasked(self) -> bool:
-        """True if the plan is cheap enough to be made as soon as somebody looks."""
+        """True if the plan is cheap enough to be made as soon as the view is opened."""
         log = self._session.snapshot.log
         untried = self.plan is None and not self.running and not self.error
         return self.possible and untried and log.sequence.total_size <= MAX_AUTOMATIC_PLAN_BYTES
 
     def ask(self, release: Release | None = None) -> None:
-        """Work the plan out anew for a start of ``release``: at first the one that seems to have written it."""
+        """Make the plan again for a start of ``release``; at first the release that probably wrote the store."""
         if self.running or not self.possible:
             return
         self.release = release or self.release
@@ -100,7 +100,7 @@ class RecoveryJob(QObject):
             self.plan, self.error = None, engine_words(str(error))
         else:
             self.plan, self.error, self.stale, self.at = planned.plan, "", False, time.time()
-            self.took, self.other, self.written = planned.seconds, planned.other_start, planned.written
+            self.took, self.other_start, self.written = planned.seconds, planned.other_start, planned.written
             self.release = planned.plan.release
             self._refuse()
         finally:

@@ -246,7 +246,7 @@ class Settings:
 
     @property
     def saved_filters(self) -> list[tuple[str, str]] | None:
-        """(name, text) of the filters on buttons; None where nobody has changed them yet."""
+        """(name, text) of the filters on buttons; None if the user has not changed them yet."""
         if self._file.value("filter/saved") is None:
             return None
         return [(item[0], item[1]) for item in self._json("filter/saved") if _is_texts(item, 2)]

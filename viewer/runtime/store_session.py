@@ -249,7 +249,7 @@ class StoreSession(QObject):
 
     @property
     def harmed(self) -> bool:
-        """True if something is lost or wrong already, so even what a start leaves alone is not whole."""
+        """True if something is lost or wrong already, so the store is damaged even where a start changes nothing."""
         return bool(self.broken) or any(finding.severity == "error" for finding in self.findings)
 
     @property

@@ -111,7 +111,7 @@ class Survey:
 
     @property
     def kinds(self) -> str:
-        """The format and what is special, in words."""
+        """The format and special features, in words."""
         from engine.inspection.info import FLAVOURS
 
         parts = [self.format] + [tr(FLAVOURS[flavour_id]) for flavour_id in self.flavour if FLAVOURS.get(flavour_id)]
@@ -260,7 +260,9 @@ def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
 
 
 def _queue(number: int, queue: AnyQueue, *, log_gone: bool) -> QueueFacts:
-    """Its bounds; where the log is gone none of its entries counts for a broker, and what its files hold is told."""
+    """Return the queue's bounds. If the log is gone, no entry counts for a broker, and the row shows what the files
+    hold.
+    """
     try:
         if log_gone and queue.kind == "simple":
             return QueueFacts(number, queue.first_number, queue.raw_end // queue.unit_size)

@@ -38,7 +38,7 @@ IDLE_AFTER_S = 3.0
 
 
 class Cancelled(Exception):
-    """The work was told to stop."""
+    """The work was cancelled."""
 
 
 class WorkerDied(RuntimeError):

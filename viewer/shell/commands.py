@@ -903,7 +903,7 @@ def make_actions(parts: Parts) -> dict[str, QAction]:
         action.setCheckable(command.checkable)
         action.setShortcuts([QKeySequence(keys) for keys in command.keys])
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        action.triggered.connect(partial(_given, parts, command))
+        action.triggered.connect(partial(_run_command, parts, command))
         if command.noted:
             parts.changes.operations.listen(action, command.cli, partial(_words_of, command))
         parts.window.addAction(action)
@@ -916,7 +916,7 @@ def _words_of(command: Command) -> str:
     return tr(command.text)
 
 
-def _given(parts: Parts, command: Command, _on: bool = False) -> None:
+def _run_command(parts: Parts, command: Command, _on: bool = False) -> None:
     """Run a command: its own handler, or the one of the current view."""
     if command.does is not None:
         command.does(parts)
@@ -992,7 +992,7 @@ def enable_actions(parts: Parts) -> None:
         "go.forward": (is_open or alone) and window.history.can_go_forward,
         "jobs.cancel": bool(window.jobs.list),
         "store.dropConfig": is_open and window.session is not None and window.session.config is not None,
-        **parts.lab.able(),
+        **parts.lab.enabled_commands(),
         **parts.workspace.edits.able(),
     }
     front = window.view if is_open or alone else ""
@@ -1008,4 +1008,4 @@ def enable_actions(parts: Parts) -> None:
     window.top.back.setEnabled(able["go.back"])
     window.rail.set_able([view.kind for view in VIEWS if view.alone] if window.session is None else None)
     window.top.forward.setEnabled(able["go.forward"])
-    parts.lab.show_words()
+    parts.lab.show_access()

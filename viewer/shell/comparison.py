@@ -32,13 +32,13 @@ class Comparison:
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
-        self.other: MainWindow | None = None
+        self.other_window: MainWindow | None = None
         self.is_following = False
         """True while the other window leads."""
 
     def table(self) -> DifferencesBox | None:
         """Show all differences as a table; ask for the other store if none is open beside this one."""
-        window, other_window = self._window, self.other
+        window, other_window = self._window, self.other_window
         if window.session is None or other_window is None or other_window.session is None or other_window.closed:
             self.ask(self._table_when_open)
             return None
@@ -72,8 +72,8 @@ class Comparison:
         if other_window is None:
             return None
         self._untie_previous()
-        self.other = other_window
-        other_window.workspace.comparison.other = window
+        self.other_window = other_window
+        other_window.workspace.comparison.other_window = window
         other_window.destroyed.connect(lambda: self._on_destroyed(other_window))
         other_window.opened.connect(lambda: self._on_opened(other_window))
         self.show_tie()
@@ -82,25 +82,25 @@ class Comparison:
 
     def _untie_previous(self) -> None:
         """Untie the window that was tied before; it stays open."""
-        previous = self.other
+        previous = self.other_window
         if previous is not None and not previous.closed:
-            previous.workspace.comparison.other = None
+            previous.workspace.comparison.other_window = None
             previous.tied.show_state(None)
             previous.tie(False)
 
     def _on_destroyed(self, other_window: MainWindow) -> None:
-        if self.other is other_window:  # a window that was tied since then stays
-            self.other = None
+        if self.other_window is other_window:  # a window that was tied since then stays
+            self.other_window = None
 
     def _on_opened(self, other_window: MainWindow) -> None:
         """Go to the first difference once ``other_window`` has its store, unless it was untied meanwhile."""
-        if self.other is other_window:
+        if self.other_window is other_window:
             self.show_tie()
             self.next(0)
 
     def show_tie(self) -> None:
         """Show above the views which store this window is tied to."""
-        other_window, window = self.other, self._window
+        other_window, window = self.other_window, self._window
         if other_window is None or other_window.closed:
             window.tied.show_state(None)
             return
@@ -112,9 +112,9 @@ class Comparison:
 
     def untie(self) -> None:
         """Untie both windows; they stay open."""
-        for window in (self._window, self.other):
+        for window in (self._window, self.other_window):
             if window is not None and not window.closed:
-                window.workspace.comparison.other = None
+                window.workspace.comparison.other_window = None
                 window.tied.show_state(None)
                 window.tie(False)
 
@@ -126,7 +126,7 @@ class Comparison:
         """Find the next byte that differs, go to it and return it."""
         import viewer.compare.work  # noqa: F401 (it uses Qt: imported here, on the loop's thread, before the job needs it)
 
-        window, other_window = self._window, self.other
+        window, other_window = self._window, self.other_window
         if window.session is None or other_window is None or other_window.session is None:
             window.say(tr("Nothing to compare with: open another store beside this one."))
             return None
@@ -153,7 +153,7 @@ class Comparison:
 
     def lead(self, place: Place) -> None:
         """Move the other window to the place that this window went to."""
-        other_window = self.other
+        other_window = self.other_window
         if (
             self.is_following
             or other_window is None

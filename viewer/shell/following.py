@@ -22,17 +22,17 @@ from viewer.queues.rows import EntryRow
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.table_tail import TableTail
 
-EVERY_MS = 250
+INTERVAL_MS = 250
 SLOW_MS = 400
 """For costly updates, and for rows that change too fast to read: each look fills the screen with new ones."""
 
 
 class Throttle(QObject):
-    """Runs ``work`` at most every ``every`` ms: at once if the last run is long ago, otherwise when it is due."""
+    """Runs ``work`` at most once in ``interval_ms``: at once if the last run is long ago, otherwise when it is due."""
 
-    def __init__(self, parent: QObject, work: Callable[[], None], every: int = EVERY_MS) -> None:
+    def __init__(self, parent: QObject, work: Callable[[], None], interval_ms: int = INTERVAL_MS) -> None:
         super().__init__(parent)
-        self._work, self._every = work, every
+        self._work, self._interval_ms = work, interval_ms
         self._done = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._do)
@@ -42,8 +42,8 @@ class Throttle(QObject):
         """Ask for a run because there is something new."""
         if self._timer.isActive():
             return
-        every = max(self._every, SLOW_MS) if self.slow else self._every
-        wait = every - (time.monotonic() - self._done) * 1000
+        interval_ms = max(self._interval_ms, SLOW_MS) if self.slow else self._interval_ms
+        wait = interval_ms - (time.monotonic() - self._done) * 1000
         if wait <= 0:
             self._do()
         else:
@@ -57,12 +57,12 @@ class Throttle(QObject):
 class Follower(QObject):
     """Updates one view while the tail of the store moves."""
 
-    def __init__(self, pane: Pane, view: RecordView, every: int) -> None:
+    def __init__(self, pane: Pane, view: RecordView, interval_ms: int) -> None:
         super().__init__(pane)
         self._pane = pane
         self._session: object = None
         self._table = TableTail(view, self._wanted, self._left)
-        self._throttle = Throttle(self, self._act, every)
+        self._throttle = Throttle(self, self._act, interval_ms)
 
     def tail(self) -> None:
         """Take note that the end of the store moved."""
@@ -81,7 +81,7 @@ class Follower(QObject):
             self._pane.session.follow(False)
 
     def _act(self) -> None:
-        """Show what is new. Each view overrides this."""
+        """Show new rows. Each view overrides this."""
         self._table.take()
 
 
@@ -89,7 +89,7 @@ class LogFollower(Follower):
     """Follows the log. A filter keeps its rows."""
 
     def __init__(self, pane: UnitsPane) -> None:
-        super().__init__(pane, pane.table, EVERY_MS)
+        super().__init__(pane, pane.table, INTERVAL_MS)
         self._units = pane
 
     def _act(self) -> None:

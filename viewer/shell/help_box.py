@@ -153,7 +153,7 @@ class HelpPage(QTextBrowser):
 
 
 class HelpBox(QDialog):
-    """The list of all pages on the left, narrowed by what is typed; the chosen page on the right."""
+    """The list of all pages on the left, filtered by the typed text; the chosen page on the right."""
 
     def __init__(self, parent: QWidget, command_words: CommandWords) -> None:
         super().__init__(parent)

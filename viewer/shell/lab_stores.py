@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 class WindowLab(QObject):
-    """The lab of one window. It lives longer than the panes, which are created again when the language changes."""
+    """The lab of one window: its commands and dialogs, and its session with the lab process.
+
+    It lives longer than the panes, which are created again when the language changes.
+    """
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
@@ -38,11 +41,11 @@ class WindowLab(QObject):
         self._pane: LabPane | None = None
         self._is_reopening = False
         self.session = LabSession()
-        self._load: Job | None = None
-        self._recovery: Job | None = None
+        self._load_job: Job | None = None
+        self._recovery_job: Job | None = None
         self.session.changed.connect(self.show_state)
-        self.session.sampled.connect(self._sampled)
-        self.session.died.connect(self._died)
+        self.session.sampled.connect(self._show_rate)
+        self.session.died.connect(self._report_death)
 
     # ---- the pane ----------------------------------------------------------------------------------------------------
 
@@ -89,7 +92,7 @@ class WindowLab(QObject):
 
     # ---- what can be done now ----------------------------------------------------------------------------------------
 
-    def able(self) -> dict[str, bool]:
+    def enabled_commands(self) -> dict[str, bool]:
         """Return for each command whether it can run now."""
         lab = self.session
         alive = lab.alive and not lab.without_power
@@ -110,9 +113,9 @@ class WindowLab(QObject):
             "lab.write": self._window.session is not None and not lab.open_here,
         }
 
-    def show_words(self) -> None:
+    def show_access(self) -> None:
         """Show at the top right whether the store is open for writing or only for reading."""
-        window, shown = self._window, self.session.open_here and self._shows_lab()
+        window, shown = self._window, self.session.open_here and self._window_shows_lab()
         window.strip.set_writing(shown, users_store=self.session.folder is None)
         window.top.show_writing(shown and window.view == "lab")
 
@@ -120,31 +123,31 @@ class WindowLab(QObject):
         """Update the words at the top right and the greyed commands."""
         if not self._window.closed:
             self._window.enable()
-            self._show_load()
+            self._list_background_work()
 
-    def _show_load(self) -> None:
-        """List a running load among the jobs, so that it can be stopped there."""
+    def _list_background_work(self) -> None:
+        """List a running load and a recovery among the jobs; a load can be stopped there."""
         jobs, running = self._window.jobs, self.session.load is not None
-        if self.session.busy == "recover" and self._recovery is None:
-            self._recovery = jobs.announce(
+        if self.session.busy == "recover" and self._recovery_job is None:
+            self._recovery_job = jobs.announce(
                 tr("Recovery"), lambda: self._window.say(tr("A recovery cannot be stopped halfway."))
             )
-            jobs.tell(self._recovery, tr("the log is read and dispatched again"))
-        elif self.session.busy != "recover" and self._recovery is not None:
-            jobs.retire(self._recovery)
-            self._recovery = None
-        if running and self._load is None:
-            self._load = jobs.announce(tr("Load"), self.stop)
-        elif not running and self._load is not None:
-            jobs.retire(self._load)
-            self._load = None
+            jobs.tell(self._recovery_job, tr("the log is read and dispatched again"))
+        elif self.session.busy != "recover" and self._recovery_job is not None:
+            jobs.retire(self._recovery_job)
+            self._recovery_job = None
+        if running and self._load_job is None:
+            self._load_job = jobs.announce(tr("Load"), self.stop)
+        elif not running and self._load_job is not None:
+            jobs.retire(self._load_job)
+            self._load_job = None
 
-    def _sampled(self, sample: PositionSample) -> None:
-        if self._load is not None:
+    def _show_rate(self, sample: PositionSample) -> None:
+        if self._load_job is not None:
             rate_text = tr("paused") if self.session.load_paused else f"{sample.rates.messages:,.0f} /s"
-            self._window.jobs.tell(self._load, rate_text)
+            self._window.jobs.tell(self._load_job, rate_text)
 
-    def _shows_lab(self) -> bool:
+    def _window_shows_lab(self) -> bool:
         session = self._window.session
         return session is not None and session.path.absolute() == self.session.store
 
@@ -160,7 +163,7 @@ class WindowLab(QObject):
             dialog = CreateDialog(self._window, folder, name, self._window.jobs.read)
             if self._window.session is not None:
                 dialog.say_replaced(self._window.session.shown_path)
-            dialog.createRequested.connect(self.begin)
+            dialog.createRequested.connect(self.create_store)
             dialog.open()
 
         self._window.jobs.read(lambda: free_name(folder), ask)
@@ -173,17 +176,17 @@ class WindowLab(QObject):
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: window.jobs.start(self.start_again(Path(path))))
+        dialog.fileSelected.connect(lambda path: window.jobs.start(self.reopen(Path(path))))
         dialog.open()
 
-    async def start_again(self, folder: Path) -> bool:
+    async def reopen(self, folder: Path) -> bool:
         """Open the lab store in ``folder``, which may also be its ``store`` folder."""
         lab_folder = await self._window.jobs.quick(lambda: lab_of_folder(folder))
-        return await self.start(lab_folder or folder, None, NEWEST)
+        return await self.open_lab(lab_folder or folder, None, NEWEST)
 
-    def begin(self, folder: Path, config: MessageStoreConfig, release: Release) -> None:
+    def create_store(self, folder: Path, config: MessageStoreConfig, release: Release) -> None:
         """Make a lab store in ``folder`` and show it."""
-        self.ask_leave(lambda: self._window.jobs.start(self.start(folder, config, release)))
+        self.ask_leave(lambda: self._window.jobs.start(self.open_lab(folder, config, release)))
 
     def ask_leave(self, on_confirm: Callable[[], object]) -> None:
         """Call ``on_confirm``, which closes the lab's store. If it serves clients or runs a load, ask first."""
@@ -191,7 +194,7 @@ class WindowLab(QObject):
         if not ask_end(self._window, running, on_confirm, tr("Close the lab's store?"), tr("Stop and close it")):
             on_confirm()
 
-    async def start(self, folder: Path, config: MessageStoreConfig | None, release: Release) -> bool:
+    async def open_lab(self, folder: Path, config: MessageStoreConfig | None, release: Release) -> bool:
         """Make or open the lab store in ``folder`` and show it in the lab."""
         window = self._window
         window.close_store()
@@ -247,15 +250,15 @@ class WindowLab(QObject):
 
         lab_folder = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
         if lab_folder is not None:
-            await self.start(lab_folder, None, NEWEST)
+            await self.open_lab(lab_folder, None, NEWEST)
         elif session.snapshot.writing_refusal:
             self._window.say(engine_words(session.snapshot.writing_refusal))
         elif session is self._window.session:
             dialog = WriteConfirmation(self._window, session)
-            dialog.confirmed.connect(lambda: self._window.jobs.start(self._write(session.path)))
+            dialog.confirmed.connect(lambda: self._window.jobs.start(self._open_users_store(session.path)))
             dialog.open()
 
-    async def _write(self, store: Path) -> None:
+    async def _open_users_store(self, store: Path) -> None:
         window = self._window
         config = self._config_of(store)
         try:
@@ -357,7 +360,7 @@ class WindowLab(QObject):
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
-    def leaving(self) -> None:
+    def close_in_background(self) -> None:
         """Close the lab engine cleanly in the background, because the window leaves its store."""
         if self._is_reopening:
             return
@@ -367,11 +370,11 @@ class WindowLab(QObject):
 
     def _end_comparison(self) -> None:
         """Close the stores of a comparison when its page goes away."""
-        two = self._pane.two if self._pane is not None else None
-        if two is not None and two.folder_made is not None:
-            self._window.jobs.finish(two.end())
+        page = self._pane.two if self._pane is not None else None
+        if page is not None and page.folder_made is not None:
+            self._window.jobs.finish(page.end())
 
-    def _died(self, words: str) -> None:
+    def _report_death(self, words: str) -> None:
         self._window.say(tr("The lab's engine has ended: {why}", why=engine_words(words)))
 
 

@@ -288,7 +288,7 @@ class MainWindow(QMainWindow):
 
     def close_store(self) -> None:
         """Close the store and stop all work on it."""
-        self.lab.leaving()
+        self.lab.close_in_background()
         self._opening = None
         if self.session is None:
             return

@@ -86,7 +86,7 @@ class Stages:
             view.rowsDrawn.disconnect(link)
 
     def stop_waiting(self) -> None:
-        """End the wait: the rows are painted, or nobody needs them any more."""
+        """End the wait: the rows are painted, or not needed any more."""
         if self._wait is not None and not self._wait.done():
             self._wait.set_result(None)
 
@@ -102,10 +102,10 @@ class Stages:
         QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
 
     def go_on_again(self, session: StoreSession) -> None:
-        """Tell the window's new parts the current state and start what is still to be done."""
+        """Pass the current state to the window's new parts, and start the stages that are not done yet."""
         window = self._window
         self._changes.surveyed()
-        self._changes.found()
+        self._changes.show_findings()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         if not session.findings_complete:
             QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))

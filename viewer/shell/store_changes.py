@@ -40,7 +40,7 @@ class StoreChanges:
         """Connect to the signals of ``session``."""
         session.surveyed.connect(self.surveyed)
         session.logGrown.connect(self.on_log_grown)
-        session.findingsChanged.connect(self.found)
+        session.findingsChanged.connect(self.show_findings)
         session.unread.changed.connect(self.unread)
         session.replaced.connect(self.replaced)
 
@@ -118,7 +118,7 @@ class StoreChanges:
         window.unread.show_state(State("unread", sentence, steps=steps))
         window.unread.setToolTip("\n".join(noted.entry_text(entry) for entry in noted.list[:MAX_NAMED]))
 
-    def found(self) -> None:
+    def show_findings(self) -> None:
         """Show new findings: counters, and a mark on the rail."""
         window = self._window
         if window.session is None:

@@ -57,7 +57,7 @@ class Workspace:
         self._window, self._layouts, self._lab = window, layouts, lab
         self._taken: StoreToOpen | None = None
         self._asked = 0
-        self._found: Finding | None = None
+        self._last_finding: Finding | None = None
         """The finding that was shown last. Several findings can have the same place."""
         self.jumps = Jumps(window)
         self.edits = Edits(window)
@@ -446,13 +446,13 @@ class Workspace:
         goals.sort(key=lambda goal: _order(goal[0]))
         current = window.history.current
         standing = [n for n, (place, _) in enumerate(goals) if place == current]
-        index = next((n for n in standing if goals[n][1] is self._found), standing[0] if standing else None)
+        index = next((n for n in standing if goals[n][1] is self._last_finding), standing[0] if standing else None)
         if index is None:
             key = _order(current) if current is not None else (0, -1, "")
             passed = sum(_order(place) <= key for place, _ in goals)
             index = passed - 1 if step > 0 else passed
         place, finding = goals[(index + step) % len(goals)]
-        self._found = finding
+        self._last_finding = finding
         window.go(place)
         window.say(f"{finding.id} {title(finding)}")
 

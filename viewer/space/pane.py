@@ -169,7 +169,7 @@ class SpacePane(Pane):
             self._begin()
 
     def show_place(self, place: Place) -> None:
-        """Show the whole directory, or select one topic."""
+        """Show the complete directory, or select one topic."""
         self.model.pending_topic = place.name
         self._begin()
         if self.model.account is not None:

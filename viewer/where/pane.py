@@ -204,7 +204,7 @@ class WherePane(Pane):
             self.ask()
 
     def refresh(self) -> None:
-        """Draw the log anew after the store has grown; earlier results may be outdated."""
+        """Draw the log again after the store has grown; earlier results may be outdated."""
         self._survey.on_log_grown()
 
     def retheme(self) -> None:

@@ -117,13 +117,13 @@ def body_term(preview: bytes | None) -> str | None:
     return f"body startswith {quote(text)}"
 
 
-def combined(current: str, how: str, added: str) -> str:
-    """The filter after ``added`` is applied to ``current`` in the way of ``how``. Raises BadFilter if one of them is
+def combined(current: str, action_name: str, added: str) -> str:
+    """Return the filter ``current`` after the action adds the condition ``added``. Raises BadFilter if one of them is
     invalid.
     """
     from engine.query import and_, negate, or_
 
-    match how:
+    match action_name:
         case "not":
             return negate(added)
         case "and":

@@ -85,7 +85,7 @@ class WrappedRow(Flow):
         self._line_height = line_height
 
     def addStretch(self, _stretch: int = 1) -> None:
-        """Append a gap that takes what is left of the line."""
+        """Append a gap that takes the remaining width of the line."""
         self.addItem(QSpacerItem(0, 0, QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum))
 
     def addSpacing(self, width: int) -> None:
@@ -134,7 +134,7 @@ class WrappedRow(Flow):
         lines: list[list[QLayoutItem]] = [[]]
         for part in self._shown():
             line = [*lines[-1], part]
-            if lines[-1] and sum(_least(other) for other in line) + self._gaps(line) > width:
+            if lines[-1] and sum(_least(widget) for widget in line) + self._gaps(line) > width:
                 lines.append([])
             if lines[-1] or part.spacerItem() is None or len(lines) == 1:
                 lines[-1].append(part)

@@ -465,7 +465,7 @@ class LivePlotWidget(QWidget):
     # ---- painting ----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paint the background, the curves, then what lies over them."""
+        """Paint the background, the curves, then the items over them."""
         p, frame = QPainter(self), self._frame
         if frame is None:
             p.fillRect(self.rect(), C("pane"))
@@ -531,7 +531,7 @@ def columns_of(width: int) -> int:
 
 
 class _Over:
-    """Paints what lies over the curves of one frame: round dots, ticks, marked values, the cursor."""
+    """Paints the items over the curves of one frame: dots, ticks, marked values, the cursor."""
 
     def __init__(self, p: QPainter, frame: LiveFrame, area: QRectF) -> None:
         self._p, self._frame, self._area = p, frame, area

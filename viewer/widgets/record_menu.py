@@ -53,7 +53,7 @@ from viewer.widgets.row_table import RowTable
 
 
 class MenuTable(RowTable):
-    """A table whose cells have a menu, and what its owner sets for that. ``termRequested(how, term)`` is emitted to
+    """A table whose cells have a menu, with the settings of its owner. ``termRequested(action_name, term)`` asks to
     filter the rows by a condition of a cell.
     """
 
@@ -110,7 +110,7 @@ class RowActions(Protocol):
 
     def able(self) -> frozenset[str]: ...
     def do(self, command: str, facts: Facts) -> None: ...
-    def filter(self, how: str, term: str) -> None: ...
+    def filter(self, action_name: str, term: str) -> None: ...
     def say(self, words: str) -> None: ...
 
 
@@ -242,28 +242,28 @@ def _add_filters(view: MenuTable, menu: QMenu, facts: Facts) -> None:
     """Add the filter actions for a cell's condition: on this table if it is filtered, else on the log."""
     if not view.filters:
         menu = menu.addMenu(tr("In the log"))
-    add_terms(menu, facts.term or "", lambda how, term: use_term(view, how, term))
+    add_terms(menu, facts.term or "", lambda action_name, term: use_term(view, action_name, term))
 
 
 def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None:
-    """Add every way to use a condition as an action that calls ``use(how, term)``."""
+    """Add every way to use a condition as an action that calls ``use(action_name, term)``."""
     shown = (term if len(term) <= 60 else term[:59] + "…").replace("&", "&&")
     submenu = None
-    for how, text in CONDITION_KINDS:
-        if how in {"and", "prepare"}:
-            submenu = menu.addMenu(tr("Add to the filter")) if how == "and" else None
-        action = (submenu or menu).addAction(tr(text, term=shown), partial(use, how, term))
-        action.setObjectName(f"filter.{how}")
+    for action_name, text in CONDITION_KINDS:
+        if action_name in {"and", "prepare"}:
+            submenu = menu.addMenu(tr("Add to the filter")) if action_name == "and" else None
+        action = (submenu or menu).addAction(tr(text, term=shown), partial(use, action_name, term))
+        action.setObjectName(f"filter.{action_name}")
 
 
-def use_term(view: MenuTable, how: str, term: str) -> None:
+def use_term(view: MenuTable, action_name: str, term: str) -> None:
     """Filter by ``term``: in the table itself, or through a place in the log."""
-    if how == "copy":
+    if action_name == "copy":
         QGuiApplication.clipboard().setText(term)
     elif view.filters:
-        view.termRequested.emit(how, term)
+        view.termRequested.emit(action_name, term)
     elif view.filter_place is not None:
-        view.placeRequested.emit(view.filter_place(how, term))
+        view.placeRequested.emit(view.filter_place(action_name, term))
 
 
 def _plain(value: object) -> object:
@@ -363,11 +363,11 @@ class MarkMenu(MenuOpener):
     def _filters(self, menu: QMenu, facts: Facts) -> None:
         add_terms(menu, facts.term or "", self._use_term)
 
-    def _use_term(self, how: str, term: str) -> None:
-        if how == "copy":
+    def _use_term(self, action_name: str, term: str) -> None:
+        if action_name == "copy":
             QGuiApplication.clipboard().setText(term)
         elif self.doer is not None:
-            self.doer.filter(how, term)
+            self.doer.filter(action_name, term)
 
     def _do(self, command: str, facts: Facts, mark: DrawnMark) -> None:
         texts = {

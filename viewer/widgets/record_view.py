@@ -421,7 +421,7 @@ class RecordView(MenuTable):
             native.setValue(native.value() + sign * (self.visible_rows() - 1 if kind == "page" else 3))
 
     def show_extent(self) -> None:
-        """Tell the long scroll bar, and every view that draws the place, what is on the screen."""
+        """Report the visible rows to the long scroll bar and to every view that draws them."""
         window, source = self._window, self._window.source
         count = len(window.rows)
         if not count:

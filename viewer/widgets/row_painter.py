@@ -167,7 +167,7 @@ class RowPainter:
         self._seen: dict[int, object] = {}
 
     def keep_only(self, rows: list[object]) -> None:
-        """Drop what is kept for rows that are gone."""
+        """Drop the cache of rows that are gone."""
         alive = {id(row) for row in rows}
         for key in [key for key in self._seen if key not in alive]:
             del self._seen[key]

@@ -58,7 +58,7 @@ class CellGlow:
         return bool(self._begun)
 
     def add(self, key: object, sections: Iterable[int] = (WHOLE_ROW,)) -> None:
-        """Let cells of the row ``key`` glow from now on; without sections the whole row."""
+        """Highlight cells of the row ``key`` for a moment; without sections the whole row."""
         now = self._clock()
         for section in sections:
             self._begun.pop((key, section), None)

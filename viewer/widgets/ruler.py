@@ -51,8 +51,8 @@ _TICKS = [1 << k for k in range(10, 48)]
 
 @dataclass(frozen=True, slots=True)
 class RulerFlag:
-    """A position: ``above`` the band what the log does, below it what is built from it or known by time; ``note``
-    may be a time.
+    """A position. ``above`` the band: positions of the log; below it: positions of structures built from it, or known
+    by a time. ``note`` may be a time.
     """
 
     name: str
@@ -371,7 +371,7 @@ class Ruler(QWidget):
             p.drawLine(QPointF(x, y + height), QPointF(x, y + height + (6 if n % 2 == 0 else 3)))
 
     def _paint_broken(self, p: QPainter, y: float, height: float) -> None:
-        """Hatch what is missing on disk over the bands, with a word if it fits."""
+        """Hatch the parts that are missing on disk over the bands, with a word if it fits."""
         assert self._view is not None
         to_x = self._to_x()
         start, end = self.lens()

@@ -44,7 +44,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
         findings = list(check(store, only=only, progress=lambda done, _: progress.at(done)))
     print_findings(
-        [finding.record() for finding in findings], out, str(store.path), every=args.all, config=store.config_words
+        [finding.record() for finding in findings],
+        out,
+        str(store.path),
+        with_consequences=args.all,
+        config=store.config_words,
     )
     return int(
         any(isinstance(finding, Finding) and SEVERITIES.index(finding.severity) >= limit for finding in findings)

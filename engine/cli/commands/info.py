@@ -100,7 +100,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             *([("Lite topics", _lite(info))] if info.lite_topics else []),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
-            *((f"Size: {name}", source) for name, source in info.sizes.items()),
+            *((name, _size(info.file_bytes.get(name, 0), source)) for name, source in info.sizes.items()),
         )
     )
     if info.checkpoint is not None:
@@ -167,6 +167,11 @@ def _print_tiered(tiered: TieredInfo, out: Output) -> None:
             },
             _TIERED,
         )
+
+
+def _size(size: int, source: str) -> str:
+    """Describe a size of the store's files, and how it is known."""
+    return f"{number_of(size, 'byte', 'bytes')}: {source}" if size else source
 
 
 def _lite(info: StoreInfo) -> str:

@@ -97,15 +97,15 @@ def _export_metadata(args: argparse.Namespace, out: Output) -> int:
 def _read(args: argparse.Namespace, out: Output) -> tuple[str, dict[str | int, Any]]:
     """Return the database's folder and the value of the table."""
     reading = Reading()
-    found = read_config_folder(Path(args.folder), _TABLES[args.table], reading)
-    if not found:
+    tables = read_config_folder(Path(args.folder), _TABLES[args.table], reading)
+    if not tables:
         raise StoreError(
             sentence("expected the table {table} in a RocksDB, found none: is this STORE/config?", table=args.table),
             file=args.folder,
         )
-    (folder, value), *others = found.items()
-    for other, _ in others:
-        out.say(sentence("{folder} has this table, too; mqadmin does not read it", folder=other))
+    (folder, value), *further_tables = tables.items()
+    for further_folder, _ in further_tables:
+        out.say(sentence("{folder} has this table, too; mqadmin does not read it", folder=further_folder))
     return folder, value
 
 

@@ -141,7 +141,7 @@ def _show_following(following: FollowPlan, out: Output) -> None:
 def _plan_with_progress(
     store: StoreSnapshot, release: Release, out: Output, *, heal: bool = False, losses: bool = True
 ) -> RecoveryPlan:
-    """The plan, with progress while the log is walked, and looked through for what is lost."""
+    """Return the plan; show progress while the log is read, and while lost messages are counted."""
     with Progress("recover", 1, out.quiet) as progress:
         return plan(store, release, heal=heal, losses=losses, look=WalkOptions(progress.at))
 

@@ -201,7 +201,7 @@ def _print_largest(field: str, rows: Iterable[NamedSpace], out: Output) -> None:
 
 
 def _shown(record: dict[str, Any], field: str) -> dict[str, Any]:
-    """Names beyond what is counted one by one have a name that no name has."""
+    """Return the label of a row; the sum of the names that are not counted one by one has its own."""
     return record | {field: "(all others)"} if record[field] == "\x00others" else record
 
 

@@ -24,7 +24,7 @@ class _Length(NamedTuple):
 
     keys: tuple[str, ...]
     expected: int
-    found: dict[int, str]  # length → a file that has it
+    actual: dict[int, str]  # length → a file that has it
     unit: int
 
 
@@ -33,7 +33,7 @@ def findings(store: StoreSnapshot, config: MessageStoreConfig) -> Iterator[Findi
     if store.paths is None:
         return
     for length in _lengths(store, config):
-        if length.found and length.expected not in length.found:
+        if length.actual and length.expected not in length.actual:
             yield _wrong_length(length, all(key in config.given for key in length.keys), _fitting(store, length))
     yield from _out_of_bounds(config)
     refused = refused_by_releases(config.file)
@@ -72,7 +72,7 @@ def _round_up(size: int, unit: int) -> int:
 
 def _fitting(store: StoreSnapshot, length: _Length) -> dict[str, int]:
     """Settings with which a broker would create files of these lengths, as far as they can be inferred."""
-    actual_size, _ = max(length.found.items())
+    actual_size, _ = max(length.actual.items())
     if len(length.keys) == 1:
         return {length.keys[0]: actual_size}
     fullest = max(store.index_files(), key=lambda reader: reader.header.entries)
@@ -96,7 +96,7 @@ def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
 
 def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int]) -> Finding:
     """Keys that are not in the file stand for RocketMQ's defaults, and another value may be meant: only a note."""
-    actual_size, path = max(length.found.items())
+    actual_size, path = max(length.actual.items())
     keys = ", ".join(length.keys)
     text = plural(
         "{keys} means files of {n:,} byte, the store's have {found:,}",

@@ -109,8 +109,8 @@ class UndispatchedUnits:
         yield from self._queues_without_folder(odd_units)
 
     def _undispatched_units(self, faulty: Collection[Key], early: Collection[Key]) -> Iterator[Finding]:
-        every = self._queues.walks
-        walks = [walk for key, walk in every.items() if walk.behind > (1 if key in early else 0)]
+        walk_by_queue = self._queues.walks
+        walks = [walk for key, walk in walk_by_queue.items() if walk.behind > (1 if key in early else 0)]
         if not walks:
             return
         first_unit = min(walk.first_behind for walk in walks)

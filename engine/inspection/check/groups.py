@@ -438,8 +438,8 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
         "queues": beyond[:MAX_LISTED],
     }
     evidence[HAPPENED] = sentence(
-        "groups have read more messages than the log ever held: it was begun anew or is an older copy, or the offsets "
-        "in consumerOffset.json are of another store"
+        "groups have read more messages than the log ever held: the log was begun anew or is an older copy, or the "
+        "offsets in consumerOffset.json are of another store"
     )
     path = table_place(store, "consumerOffset.json")
     cause = catalogue_tables.CF12.finding(text, path, None, evidence)

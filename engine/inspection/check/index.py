@@ -77,8 +77,8 @@ def look_at(reader: IndexReader, live: bool = False) -> IndexAccount:
     account.header = header = codec.decode_header(data)
     account.geometry = geometry = reader.geometry or (_DEFAULT if reader.size == _DEFAULT.file_size else None)
     if geometry is None:
-        open_question = header.entries == 0 or reader.geometry_how.startswith("several")
-        account.trouble = None if open_question else reader.geometry_how
+        open_question = header.entries == 0 or reader.geometry_source.startswith("several")
+        account.trouble = None if open_question else reader.geometry_source
         return account
     slots = _slots(reader, geometry)
     account.entries = _count_entries(reader, geometry, header.entries)

@@ -80,11 +80,11 @@ class LogCheck:
         self._store = store
         self._older = older
         self._clock = clock
-        self._others = {other_file.start: (other_file, _span_of(store, other_file)) for other_file in other_files}
+        self._other_spans = {other_file.start: (other_file, _span_of(store, other_file)) for other_file in other_files}
         self._own: set[int] = set()
         """Files (by start offset) with a unit that is at its own offset."""
         self.spans = Spans()
-        self._found: list[Finding] = []
+        self._findings: list[Finding] = []
         self._counts: dict[str, int] = {}
         self._newest = self._last_time = -1
         self._blank: tuple[int, int] | None = None
@@ -155,7 +155,7 @@ class LogCheck:
         evidence[HAPPENED] = sentence(
             "files of the commit log lost the zeros in front of their names ({name})", name=short_names[0]
         )
-        self._found.append(catalogue.CL07.finding(text, file.path, file.start_offset, evidence, kind="name"))
+        self._findings.append(catalogue.CL07.finding(text, file.path, file.start_offset, evidence, kind="name"))
 
     def _report_misnamed(self, file: MisnamedFile) -> None:
         """CL07: a file of this log under another name, or packed."""
@@ -168,7 +168,7 @@ class LogCheck:
             evidence[HAPPENED] = sentence(
                 "the file {name} of the commit log was packed ({packed})", name=file.own_name, packed=file.name
             )
-            self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="packed"))
+            self._findings.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="packed"))
             return
         own_file = self._store.log.sequence.find(file.offset)
         if own_file is not None:
@@ -184,7 +184,7 @@ class LogCheck:
                 file=own_file.name,
                 name=file.name,
             )
-            self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="spare"))
+            self._findings.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="spare"))
             return
         text = sentence(
             "{name} is a file of the log under another name: its first unit says that it begins at {offset:,}; "
@@ -201,7 +201,7 @@ class LogCheck:
             command = f"mv {place}/{shlex.quote(file.name)} {place}/{file.own_name}"
         for _, span in self._files:
             span.is_elsewhere |= span.start == file.offset
-        self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="misnamed", command=command))
+        self._findings.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="misnamed", command=command))
 
     def _report_stray(self, stray: UnexpectedEntry) -> None:
         """CL07: a file that is none of the log's, such as one of a queue or of the index."""
@@ -220,7 +220,7 @@ class LogCheck:
             words.append(sentence("it has the length of the files in {folder}", folder=folders[size]))
         evidence: dict[str, Any] = {"expected": self._file_size, "found": size}
         evidence[HAPPENED] = sentence("the file {name} beside the commit log's files is none of them", name=path.name)
-        self._found.append(catalogue.CL07.finding(join("; ", words), stray.path, None, evidence, kind="stray"))
+        self._findings.append(catalogue.CL07.finding(join("; ", words), stray.path, None, evidence, kind="stray"))
 
     def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""
@@ -249,7 +249,7 @@ class LogCheck:
         # Not within the log's folder: a broker does not start if a name there is not a number.
         away = Path(path).parent.parent / f"{name}.away"
         command = f"mv {shlex.quote(path)} {shlex.quote(str(away))}" if len(zeros) == 1 else None
-        self._found.append(
+        self._findings.append(
             catalogue.CL07.finding(text, path, second.start_offset, evidence, kind=kind, command=command)
         )
 
@@ -276,10 +276,10 @@ class LogCheck:
 
     def _foreign_span(self, offset: int) -> Span | None:
         """The span of the foreign file that holds ``offset``; a block never reaches into a second file."""
-        if not self._others:
+        if not self._other_spans:
             return None
         file = self._store.log.sequence.find(offset)
-        entry = self._others.get(file.start_offset) if file is not None else None
+        entry = self._other_spans.get(file.start_offset) if file is not None else None
         return entry[1] if entry is not None else None
 
     def _note_own(self, offsets: NDArray[np.int64]) -> None:
@@ -301,9 +301,9 @@ class LogCheck:
                 yield file, units
 
     @property
-    def others(self) -> list[tuple[int, int]]:
+    def other_ranges(self) -> list[tuple[int, int]]:
         """First byte and end of files that are of another log."""
-        return [(span.start, span.end) for _, span in self._others.values()]
+        return [(span.start, span.end) for _, span in self._other_spans.values()]
 
     def accepts(self, proof: Proof) -> bool:
         """Return True if a proven stretch can be skipped here."""
@@ -444,7 +444,7 @@ class LogCheck:
         if ends and self._store.kind == "store" and not live:
             self._next_is_missing(self._store.log.files[-1])
         self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
-        self.spans.spans.extend(span for _, span in self._others.values())
+        self.spans.spans.extend(span for _, span in self._other_spans.values())
         if self._older is not None:
             words = sentence("retention had deleted these files; an older copy brought some of them back")
             self.spans.spans.append(Span(self._older.begin, self._older.start, "older", words, is_elsewhere=True))
@@ -463,7 +463,7 @@ class LogCheck:
     def torn(self) -> frozenset[int]:
         """Units whose properties are known to differ from what was stored."""
         return frozenset(
-            finding.offset for finding in self._found if finding.id == "CL04" and finding.offset is not None
+            finding.offset for finding in self._findings if finding.id == "CL04" and finding.offset is not None
         )
 
     @property
@@ -484,7 +484,7 @@ class LogCheck:
         for fault, span in self._files:
             if not span.is_elsewhere:
                 yield self._file_finding(fault, span)
-        for finding in self._found:
+        for finding in self._findings:
             further_count = self._more.pop(finding.id, 0)
             if further_count:
                 finding.evidence["furtherPlaces"] = further_count
@@ -626,7 +626,7 @@ class LogCheck:
                 "The log ends here; {n:,} byte after it is not a complete unit: {reason}",
                 "The log ends here; {n:,} bytes after it are not a complete unit: {reason}",
                 n=size,
-                reason=span.reason,
+                reason=bare_reason(span.reason),
             )
             text += " · " + span.lost if span.lost else ""
             severity: Severity | None = "note" if live else None
@@ -662,7 +662,7 @@ class LogCheck:
             )
             evidence |= {"zeroFrom": zeros[0], "zeroBytes": zeros[1]}
         text += " · " + span.lost if span.lost else ""
-        before_another = span.end in self._others and not any(data)  # the log ended here
+        before_another = span.end in self._other_spans and not any(data)  # the log ended here
         cause = catalogue.CL05.id if before_another and not span.entries else None
         return catalogue.CL01.finding(text, file, span.start, evidence, caused_by=cause)
 
@@ -670,14 +670,14 @@ class LogCheck:
         """Return True if the bytes are what a broker with ``writeWithoutMmap`` writes behind a message: its buffer up
         to the end of the page, with older messages in it (docs/formats/writing.md#without-mmap).
         """
-        found = self._store.log.sequence.find(span.start)
-        if found is None or span.entries or self._store.abort:
+        file = self._store.log.sequence.find(span.start)
+        if file is None or span.entries or self._store.abort:
             return False
-        position = span.start - found.start_offset
+        position = span.start - file.start_offset
         if position // PAGE != (position + span.end - span.start - 1) // PAGE:
             return False
-        before = found.read(max(position - _REMAINDER_SEARCH_BYTES, 0), min(position, _REMAINDER_SEARCH_BYTES))
-        return found.read(position, min(span.end - span.start, _REMAINDER_SAMPLE_BYTES)) in before
+        before = file.read(max(position - _REMAINDER_SEARCH_BYTES, 0), min(position, _REMAINDER_SEARCH_BYTES))
+        return file.read(position, min(span.end - span.start, _REMAINDER_SAMPLE_BYTES)) in before
 
     def _is_no_log(self, span: Span) -> bool:
         """Return True if the log holds no RocketMQ data from its first byte on (more than just a torn first unit)."""
@@ -727,7 +727,7 @@ class LogCheck:
 
     def _foreign_file_finding(self, span: Span) -> Finding:
         """A file that is of another log."""
-        other_file, _ = self._others[span.start]
+        other_file, _ = self._other_spans[span.start]
         file = self._file(span.start)
         name = Path(file or "").name
         evidence: dict[str, Any] = {
@@ -777,7 +777,9 @@ class LogCheck:
 
     def drop(self, rule: Rule, offset: int) -> None:
         """Forget a finding that turned out to be part of a bigger one."""
-        self._found = [f for f in self._found if not (f.id == rule.id and f.offset is not None and f.offset >= offset)]
+        self._findings = [
+            f for f in self._findings if not (f.id == rule.id and f.offset is not None and f.offset >= offset)
+        ]
 
     def _room(self, rule: Rule) -> bool:
         return self._counts.get(rule.id, 0) < MAX_FINDINGS_PER_RULE
@@ -793,7 +795,7 @@ class LogCheck:
     ) -> None:
         if self._room(rule):
             self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
-            self._found.append(rule.finding(text, file, offset, evidence, severity))
+            self._findings.append(rule.finding(text, file, offset, evidence, severity))
         else:
             self._more[rule.id] = self._more.get(rule.id, 0) + 1
 

@@ -125,14 +125,16 @@ class StartEffects:
         if not readable_plans:
             return plans
         meant = start_losses.existing_topics(store)
-        since = min(self.queues.lacking(meant, plan) for plan in readable_plans) if self.queues is not None else None
-        if since is not None:
+        first_lacking = (
+            min(self.queues.lacking(meant, plan) for plan in readable_plans) if self.queues is not None else None
+        )
+        if first_lacking is not None:
             cuts = (plan.dledger.queues_cut_at for plan in readable_plans if plan.dledger is not None)
-            since = min([since, *(cut for cut in cuts if cut is not None)])
+            first_lacking = min([first_lacking, *(cut for cut in cuts if cut is not None)])
         undispatched_losses = dict(
             zip(
                 (plan.release for plan in readable_plans),
-                start_losses.undispatched(store, readable_plans, since=since),
+                start_losses.undispatched(store, readable_plans, begin=first_lacking),
                 strict=True,
             )
         )

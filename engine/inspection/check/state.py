@@ -169,7 +169,7 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
         first_ahead = ahead[0]
         names = ", ".join(_FIELDS[number] for number in ahead)
         text = sentence(
-            "{names} ahead of the newest unit ({newest}) by {span}",
+            "ahead of the newest unit ({newest}) by {span}: {names}",
             names=names,
             newest=time_text(newest),
             span=duration_text(max(times) - newest),

@@ -47,8 +47,8 @@ def _contradiction(topic: str, mapping: TopicMapping) -> str | None:
             return f"{number}: {error}"
         for item in ranges:
             if users.setdefault((item.broker, item.queue_id), number) != number:
-                other = users[item.broker, item.queue_id]
-                return f"{other}, {number}: {item.broker}/{item.queue_id}"
+                user = users[item.broker, item.queue_id]
+                return f"{user}, {number}: {item.broker}/{item.queue_id}"
     return None
 
 

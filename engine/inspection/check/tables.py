@@ -181,7 +181,9 @@ def _in_other_case(store: StoreSnapshot, name: str) -> str | None:
     if not store.reading.exists(store.paths.config):
         return None
     names = (entry.name for entry in store.reading.entries(store.paths.config))
-    return next((other for other in sorted(names) if other != name and other.lower() == name.lower()), None)
+    return next(
+        (candidate for candidate in sorted(names) if candidate != name and candidate.lower() == name.lower()), None
+    )
 
 
 def _backup_counts(table: Table, path: str, *, is_gone: bool, renamed: bool) -> Finding:

@@ -76,7 +76,7 @@ def explained(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck, 
 
     Raises :class:`CannotRead`.
     """
-    if store.paths is None or store.lock_state == "held" or not log.units or log.others:
+    if store.paths is None or store.lock_state == "held" or not log.units or log.other_ranges:
         return list(findings)
     if not any(finding.id in WITNESSES and finding.caused_by is None for finding in findings):
         return list(findings)

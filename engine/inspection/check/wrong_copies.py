@@ -75,8 +75,8 @@ def _every_file(store: StoreSnapshot) -> Iterator[tuple[str, int]]:
 def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Finding:
     parts = sorted({Path(path).relative_to(store.path).parts[0] for path in empty if path.startswith(str(store.path))})
     text = plural(
-        "{count:,} of {n:,} file of the store has no byte, in {parts}",
-        "{count:,} of {n:,} files of the store have no byte, in {parts}",
+        "{count:,} of {n:,} file of the store is empty, in {parts}",
+        "{count:,} of {n:,} files of the store are empty, in {parts}",
         count=len(empty),
         n=file_count,
         parts=", ".join(parts),
@@ -88,9 +88,8 @@ def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Findi
         RESTORABLE: True,
     }
     evidence[HAPPENED] = plural(
-        "{count:,} of {n:,} file of the store has no byte: a copy leaves them so if its disk is full or if it is ended",
-        "{count:,} of {n:,} files of the store have no byte: a copy leaves them so if its disk is "
-        "full or if it is ended",
+        "{count:,} of {n:,} file of the store is empty, as after a copy that was stopped or that filled its disk",
+        "{count:,} of {n:,} files of the store are empty, as after a copy that was stopped or that filled its disk",
         count=len(empty),
         n=file_count,
     )
@@ -228,8 +227,8 @@ def _suspects(store: StoreSnapshot, findings: Sequence[Finding]) -> list[ReadOnl
 
 def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_starts: set[int]) -> Iterator[OtherFile]:
     """Those of ``suspects`` in which no queue entry finds its unit, while entries into other files find theirs."""
-    every = chain.from_iterable(queues.values() for queues in store.file_topics().values())
-    readers = list(islice((reader for reader in every if reader.kind == "simple"), MAX_QUEUES))
+    all_readers = chain.from_iterable(queues.values() for queues in store.file_topics().values())
+    readers = list(islice((reader for reader in all_readers if reader.kind == "simple"), MAX_QUEUES))
     candidates = []
     for file in suspects:
         entry_count = _count_entries(store, readers, file)

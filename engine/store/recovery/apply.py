@@ -202,8 +202,8 @@ class _Execution:
         self.begun = True
         self._load(prepared.index_deleted)
         for queue in prepared.queues:
-            assert queue.found is not None
-            self._restore(queue.topic, queue.queue_id, queue.found)
+            assert queue.recovered_state is not None
+            self._restore(queue.topic, queue.queue_id, queue.recovered_state)
 
     def _load(self, index_deleted: Iterable[IndexPlan]) -> None:
         targets = self._to
@@ -217,7 +217,7 @@ class _Execution:
             targets.index.load()
 
     def _prepare_for_crash(self) -> None:
-        """Prepare for a crash from here on: a start after it goes through the whole log."""
+        """Prepare for a crash from here on: the next start then reads the complete log."""
         targets = self._to
         self._before = targets.checkpoint.load()
         zero = replace(self._before, physic_msg_timestamp=0, logics_msg_timestamp=0)

@@ -206,7 +206,10 @@ def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
         yield Blocker(
             "CQ11",
             sentence(
-                "Topic {topic} has a folder below {folder}, which is not its kind of queue", topic=topic, folder=folder
+                "Topic {topic} has a folder in {folder}, but its queues are of the kind {kind}",
+                topic=topic,
+                folder=folder,
+                kind=actual,
             ),
             f"{_KIND} {topic} should be {should}, but is {actual}",
             str(source.root / folder / topic),

@@ -52,7 +52,7 @@ class LogIsEmpty(StoreError):
             ),
             file=empty_log.folder,
         )
-        self.found = empty_log
+        self.empty_log = empty_log
 
 
 def find(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) -> EmptyLog | None:

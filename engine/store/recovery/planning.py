@@ -807,7 +807,7 @@ def _queue_plan(queue: RecoveredQueue) -> QueuePlan:
         not queue.existed,
         queue.shifted,
         queue.state,
-        queue.found,
+        queue.recovered_state,
         queue.cut,
         queue.clear_to,
     )

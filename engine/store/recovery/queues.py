@@ -149,7 +149,7 @@ class RecoveredQueue:
         self.bytes_read = 0
         self.max_ext_address = 1
         self._heal = False
-        self.found: QueueState | None = None  # after recover
+        self.recovered_state: QueueState | None = None  # after recover
         self.cut: QueueState | None = None  # after truncate
         self.clear_to = 0  # bytes: end of what stands behind the entries in the last file
 
@@ -185,7 +185,7 @@ class RecoveredQueue:
         """
         self._heal = heal
         self._recover()
-        self.found = self.state if self.ext is None else replace(self.state, ext_end=self.ext.end)
+        self.recovered_state = self.state if self.ext is None else replace(self.state, ext_end=self.ext.end)
         if look_behind and self.data.files:
             last_file = self.data.files[-1]
             if last_file.disk is not None and last_file.wrote < self.data.file_size:

@@ -59,7 +59,7 @@ class RocksdbQueue(RecoveredQueue):
         self._dispatched = _Dispatched([])
         data = QueueBytes("simple", _ENTRY_BYTES, [])
         super().__init__(topic, queue_id, "simple", data, existed=self._newest is not None)
-        self.found = self.state if self.existed else None
+        self.recovered_state = self.state if self.existed else None
 
     @property
     def min_offset(self) -> int:

@@ -82,18 +82,18 @@ class TimerWheel:
         slot = self.slot(due)
         self.put(due, offset if slot.first_offset == NO_OFFSET else slot.first_offset, offset, slot.count)
 
-    def beyond(self, since: int, end: int) -> int | None:
-        """The first offset of the slots from ``since`` (ms) on that name one at or behind ``end``; None for none."""
-        since_slot = since // self._precision
-        offsets = [slot.first_offset for slot in self._changed.values() if _is_beyond(slot, since_slot, end)]
+    def beyond(self, start_ms: int, end: int) -> int | None:
+        """The first offset of the slots from ``start_ms`` (ms) on that name one at or behind ``end``; None for none."""
+        start_slot = start_ms // self._precision
+        offsets = [slot.first_offset for slot in self._changed.values() if _is_beyond(slot, start_slot, end)]
         for rows in self._unchanged():
-            is_beyond = (rows["time"] >= since // self._precision) & (np.maximum(rows["first"], rows["last"]) >= end)
+            is_beyond = (rows["time"] >= start_ms // self._precision) & (np.maximum(rows["first"], rows["last"]) >= end)
             offsets += rows["first"][is_beyond].tolist()
         return min(offsets, default=None)
 
-    def next_used(self, since: int, until: int) -> int | None:
-        """The first delivery time (ms) from ``since`` on and before ``until`` of which a slot holds something."""
-        start_time, stop_time = since // self._precision, until // self._precision
+    def next_used(self, start_ms: int, stop_ms: int) -> int | None:
+        """The first delivery time (ms) from ``start_ms`` on and before ``stop_ms`` of which a slot holds something."""
+        start_time, stop_time = start_ms // self._precision, stop_ms // self._precision
         if stop_time - start_time <= _FEW_SLOTS:
             times = (
                 time
@@ -113,9 +113,9 @@ class TimerWheel:
                     next_time = min(int(used.min()), stop_time if next_time is None else next_time)
         return None if next_time is None else next_time * self._precision
 
-    def count(self, since: int, until: int) -> int:
-        """Messages of the slots from ``since`` on and before ``until`` (ms), those that delete others taken off."""
-        start_time, stop_time = since // self._precision, until // self._precision
+    def count(self, start_ms: int, stop_ms: int) -> int:
+        """Return the messages in the slots of [``start_ms``, ``stop_ms``), without those that delete others."""
+        start_time, stop_time = start_ms // self._precision, stop_ms // self._precision
         total = sum(slot.count for slot in self._changed.values() if start_time <= slot.time < stop_time)
         for rows in self._unchanged():
             total += int(rows["count"][(rows["time"] >= start_time) & (rows["time"] < stop_time)].sum())

@@ -39,7 +39,7 @@ def test_consequences_of_a_finding_are_one_row_below_it() -> None:
 
 
 def test_all_shows_each_finding() -> None:
-    output = printed_findings(CAUSE, *FOLLOWERS, LONE, every=True)
+    output = printed_findings(CAUSE, *FOLLOWERS, LONE, with_consequences=True)
     assert "--all" not in output
     assert all(f"Group {n}" in output for n in range(16))
 

@@ -65,10 +65,10 @@ def test_the_oldest_frames_are_dropped_for_new_ones() -> None:
     for number in range(100):
         ring.take(FrameEvent(number, 1, CAME, b"x" * 400))
     assert ring.bytes <= 10_000
-    first_number, events = ring.since(0, 1 << 20)
+    first_number, events = ring.events_from(0, 1 << 20)
     assert first_number == ring.dropped == 90
     assert [event.time for event in events] == list(range(90, 100))
-    first_number, further_events = ring.since(95, 2_000)
+    first_number, further_events = ring.events_from(95, 2_000)
     assert (first_number, [event.time for event in further_events]) == (95, [95, 96])
-    assert ring.since(100, 1) == (100, [])
-    assert len(ring.since(99, 1)[1]) == 1
+    assert ring.events_from(100, 1) == (100, [])
+    assert len(ring.events_from(99, 1)[1]) == 1

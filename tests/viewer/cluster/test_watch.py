@@ -62,9 +62,9 @@ def test_a_paused_watch_continues_with_the_same_picture(watch, works):
     watch.pause()
     assert watch.runs
     assert watch.model.state is not None
-    watch.set_every(5.0)
+    watch.set_interval(5.0)
     assert works.requests[-1][1] == (("a:1",), 5.0)
-    watch.set_every(5.0)
+    watch.set_interval(5.0)
     assert len(works.requests) == 3
 
 

@@ -68,5 +68,5 @@ def test_findings_are_the_health_of_their_file(root):
         rows = file_rows(store)
     results = catalogue.IX03.finding("Round", str(root / "index" / rows[0].name), 0, {})
     (row,) = with_health(rows, [results])
-    assert (row.health, row.found) == ("loop", ("Round",))
+    assert (row.health, row.messages) == ("loop", ("Round",))
     assert with_health(rows, [])[0].health == ""

@@ -82,7 +82,7 @@ def test_a_new_filter_begins_where_the_log_does(filtered: LogModel) -> None:
     state.looked, state.complete, state.spent = 4 * GIB, True, 9.0
     assert filtered.log is not None
     state.begin("crcBad", filtered.log)
-    assert (state.text, state.found, state.complete, state.spent) == ("crcBad", 0, False, 0.0)
+    assert (state.text, state.match_count, state.complete, state.spent) == ("crcBad", 0, False, 0.0)
     assert (state.start, state.looked, state.end) == (GIB, GIB, 4 * GIB)
 
 

@@ -15,7 +15,7 @@ from engine.inspection import open_store
 from engine.inspection.samples import sample
 from viewer.log.colour_rules import Rule, kept, read, row_style_function
 from viewer.log.columns import unit_kind
-from viewer.log.row_markings import RowMarkings, RowMarks, marks_file, read_marks, since, write_marks
+from viewer.log.row_markings import RowMarkings, RowMarks, marks_file, read_marks, time_difference, write_marks
 from viewer.log.rows import unit_row
 from viewer.widgets.columns import RowAppearance
 
@@ -70,7 +70,12 @@ def test_users_marks_are_shown_and_problems_keep_their_mark() -> None:
 
 
 def test_differences_of_time() -> None:
-    assert [since(ms) for ms in (0, -12_345, 62_345, 3_723_456)] == ["+0.000", "−12.345", "+1:02.345", "+1:02:03.456"]
+    assert [time_difference(ms) for ms in (0, -12_345, 62_345, 3_723_456)] == [
+        "+0.000",
+        "−12.345",
+        "+1:02.345",
+        "+1:02:03.456",
+    ]
 
 
 ALL = RowMarks(frozenset({0, 1 << 40}), frozenset({7}), (7, 1_700_000_000_000))

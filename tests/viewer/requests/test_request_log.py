@@ -142,7 +142,7 @@ def test_frames_are_rows_in_order_with_their_other_half() -> None:
     assert [row.number for row in changed] == [2, 1], "what stood there has another half now"
     assert halves(log) == [(1, "request", 1), (2, "request", 2), (3, "answer", 2), (4, "answer", 1)]
     request_1, request_2, response_2, response_1 = log.rows
-    assert (request_1.other, request_2.other, response_2.other, response_1.other) == (
+    assert (request_1.counterpart, request_2.counterpart, response_2.counterpart, response_1.counterpart) == (
         response_1,
         response_2,
         request_2,
@@ -175,7 +175,7 @@ def test_both_views_have_the_same_content(talk: list[FrameEvent]) -> None:
     assert [row.name for row in lines.rows] == [row.name for row in live.rows]
     assert [row.number for row in lines.rows] == list(range(1, len(live.rows) + 1))
     records = [frame_record(row) for row in live.rows if isinstance(row, Frame)]
-    assert [record["other"] for record in records] == [row.other and row.other.number for row in live.rows]
+    assert [record["other"] for record in records] == [row.counterpart and row.counterpart.number for row in live.rows]
     assert {record["frame"] for record in records} == {"request", "answer"}
     assert {record["name"] for record in records} >= {"SEND_MESSAGE", "SUCCESS", "TOPIC_NOT_EXIST"}
 
@@ -226,7 +226,7 @@ def test_an_answer_without_its_request_is_a_frame_and_no_exchange(talk: list[Fra
     assert [row.opaque for row in log.rows] == [8]
     log.show_by_frame(True)
     stray, request_half = log.rows
-    assert (stray.opaque, stray.frame, stray.other, stray.ms, stray.name, stray.peer) == (
+    assert (stray.opaque, stray.frame, stray.counterpart, stray.ms, stray.name, stray.peer) == (
         7,
         "answer",
         None,

@@ -112,7 +112,7 @@ def test_either_of_two_windows_leads_the_other_through_the_log(windows: list[Win
 def test_windows_are_not_linked_without_room(windows: list[Window]) -> None:
     window = windows[0]
     assert window.workspace.comparison.begin(Path("/other")) is None
-    assert window.workspace.comparison.other is None
+    assert window.workspace.comparison.other_window is None
     assert window.over is None
 
 
@@ -128,7 +128,8 @@ def test_each_window_shows_its_link_and_both_end_it(windows: list[Window]) -> No
     assert first_window.begun == 1, "it goes to the first difference"
     first_window.workspace.comparison.untie()
     assert [
-        (window.over, window.shares, window.workspace.comparison.other) for window in (first_window, second_window)
+        (window.over, window.shares, window.workspace.comparison.other_window)
+        for window in (first_window, second_window)
     ] == [(None, False, None)] * 2
     first_window.go(places.log(640))
     assert second_window.history.current is None
@@ -159,11 +160,11 @@ def test_an_unlinked_window_ends_no_later_link_when_it_closes(windows: list[Wind
     other_window.deleteLater()
     QApplication.sendPostedEvents(None, 52)
     windows.remove(other_window)
-    assert window.workspace.comparison.other is third
+    assert window.workspace.comparison.other_window is third
     third.deleteLater()
     QApplication.sendPostedEvents(None, 52)
     windows.remove(third)
-    assert window.workspace.comparison.other is None
+    assert window.workspace.comparison.other_window is None
 
 
 def test_a_third_window_replaces_the_second(windows: list[Window]) -> None:
@@ -171,7 +172,11 @@ def test_a_third_window_replaces_the_second(windows: list[Window]) -> None:
     window, other_window, third = windows
     tied(window, other_window)
     tied(window, third)
-    assert (other_window.workspace.comparison.other, other_window.over, other_window.shares) == (None, None, False)
+    assert (other_window.workspace.comparison.other_window, other_window.over, other_window.shares) == (
+        None,
+        None,
+        False,
+    )
     assert (window.shares, third.shares) == (True, True)
     other_window.go(places.log(640))
     assert window.history.current is None

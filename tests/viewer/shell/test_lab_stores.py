@@ -111,7 +111,7 @@ class Window(QMainWindow):
         self.opens = True
         self.written: list[tuple[bool, bool]] = []
         self.promised: list[bool] = []
-        self.room: WindowLab | None = None
+        self.window_lab: WindowLab | None = None
         self.strip = SimpleNamespace(set_writing=lambda on, users_store: self.written.append((on, users_store)))
         self.top = SimpleNamespace(show_writing=self.promised.append)
         self.say = self.messages.append
@@ -120,8 +120,8 @@ class Window(QMainWindow):
         """Record that the enabled commands changed."""
 
     def close_store(self) -> None:
-        assert self.room is not None
-        self.room.leaving()
+        assert self.window_lab is not None
+        self.window_lab.close_in_background()
         self.session = None
 
     def show_error(self, path: Path, words: str) -> None:
@@ -148,14 +148,14 @@ def fake_window(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> It
 
 
 @pytest.fixture
-def room(fake_window: Window) -> WindowLab:
-    fake_window.room = WindowLab(fake_window)  # type: ignore[arg-type]
-    return fake_window.room
+def window_lab(fake_window: Window) -> WindowLab:
+    fake_window.window_lab = WindowLab(fake_window)  # type: ignore[arg-type]
+    return fake_window.window_lab
 
 
 @pytest.fixture
-def desk(room: WindowLab) -> Any:
-    return room.session
+def desk(window_lab: WindowLab) -> Any:
+    return window_lab.session
 
 
 # ---- folders ---------------------------------------------------------------------------------------------------------
@@ -182,58 +182,58 @@ def test_a_lab_store_is_found_by_its_folder_and_by_its_store(tmp_path: Path, nam
 # ---- enabled commands ------------------------------------------------------------------------------------------------
 
 
-def possible(room: WindowLab) -> set[str]:
-    return {name for name, on in room.able().items() if on}
+def enabled(window_lab: WindowLab) -> set[str]:
+    return {name for name, on in window_lab.enabled_commands().items() if on}
 
 
-def test_without_a_store_only_opening_for_writing_is_enabled(room: WindowLab, fake_window: Window) -> None:
-    assert possible(room) == set()
+def test_without_a_store_only_opening_for_writing_is_enabled(window_lab: WindowLab, fake_window: Window) -> None:
+    assert enabled(window_lab) == set()
     fake_window.session = SimpleNamespace(path=Path("/data/store"))
-    assert possible(room) == {"lab.write"}
+    assert enabled(window_lab) == {"lab.write"}
 
 
 def test_each_state_of_a_lab_store_has_its_commands(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, tmp_path: Path
 ) -> None:
     fake_window.session = SimpleNamespace(path=tmp_path / "store")
     desk.store, desk.folder = tmp_path / "store", tmp_path
     at_rest = {"lab.put", "lab.flush", "lab.start", "lab.serve.show", "lab.plug", "lab.close"}
-    assert possible(room) == at_rest
+    assert enabled(window_lab) == at_rest
     desk.done = [object()]
     desk.config = MessageStoreConfig(transient_store_pool_enable=True)
-    assert possible(room) == at_rest | {"lab.again", "lab.commit"}
+    assert enabled(window_lab) == at_rest | {"lab.again", "lab.commit"}
     desk.done, desk.config, desk.load = [], None, LOAD
-    assert possible(room) == at_rest - {"lab.start"} | {"lab.pause", "lab.stop"}
+    assert enabled(window_lab) == at_rest - {"lab.start"} | {"lab.pause", "lab.stop"}
     desk.load, desk.without_power = None, True
-    assert possible(room) == {"lab.serve.show", "lab.recover", "lab.close"}
+    assert enabled(window_lab) == {"lab.serve.show", "lab.recover", "lab.close"}
     desk.busy = "recover"
-    assert possible(room) == {"lab.serve.show"}, "a recovery is neither begun twice nor cut"
+    assert enabled(window_lab) == {"lab.serve.show"}, "a recovery is neither begun twice nor cut"
 
 
-def test_a_users_own_store_never_loses_power(room: WindowLab, desk: FakeLabDesk) -> None:
+def test_a_users_own_store_never_loses_power(window_lab: WindowLab, desk: FakeLabDesk) -> None:
     desk.store = Path("/data/store")
-    assert "lab.plug" not in possible(room)
-    room.ask_to_cut_power()
+    assert "lab.plug" not in enabled(window_lab)
+    window_lab.ask_to_cut_power()
     assert desk.requests == []
 
 
 def test_the_message_at_the_top_is_about_the_shown_store(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window
 ) -> None:
     desk.store = Path("/data/store")
-    room.show_words()
+    window_lab.show_access()
     fake_window.session = SimpleNamespace(path=Path("/data/store"))
-    room.show_words()
+    window_lab.show_access()
     fake_window.view = "log"
-    room.show_words()
+    window_lab.show_access()
     fake_window.session = SimpleNamespace(path=Path("/data/other"))
-    room.show_words()
+    window_lab.show_access()
     assert [on for on, _ in fake_window.written] == [False, True, True, False]
     assert fake_window.promised == [False, True, False, False]
 
 
 def test_a_load_and_a_recovery_are_listed_as_running_work(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any
 ) -> None:
     desk.store = Path("/data/store")
     desk.load = LOAD
@@ -259,13 +259,13 @@ def test_a_load_and_a_recovery_are_listed_as_running_work(
     assert fake_window.jobs.list == []
 
 
-def test_a_closed_window_gets_no_messages(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
+def test_a_closed_window_gets_no_messages(window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
     fake_window.closed, desk.load = True, LOAD
     desk.changed.emit()
     assert fake_window.jobs.list == []
 
 
-def test_the_end_of_an_engine_is_reported(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
+def test_the_end_of_an_engine_is_reported(window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
     desk.died.emit("killed by signal 9")
     assert fake_window.messages == ["The lab's engine has ended: killed by signal 9"]
 
@@ -274,10 +274,10 @@ def test_the_end_of_an_engine_is_reported(room: WindowLab, desk: FakeLabDesk, fa
 
 
 def test_a_new_store_is_shown_and_followed_and_its_folder_remembered(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "elsewhere" / "lab-1"
-    assert run(room.start(folder, SMALL, "5.3"))
+    assert run(window_lab.open_lab(folder, SMALL, "5.3"))
     assert fake_window.opened == [(folder / "store", "lab")]
     assert fake_window.session.followed == [True]
     assert fake_window.settings.lab_folder == folder.parent
@@ -285,12 +285,12 @@ def test_a_new_store_is_shown_and_followed_and_its_folder_remembered(
 
 
 def test_a_store_that_cannot_be_made_is_an_error_page(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder_before = fake_window.settings.lab_folder
     for error in (StoreError("something is there"), OSError(28, "No space left on device"), EOFError("gone")):
         desk.error = error
-        assert not run(room.start(tmp_path / "lab-1", SMALL, "5.3"))
+        assert not run(window_lab.open_lab(tmp_path / "lab-1", SMALL, "5.3"))
     assert [words for _, words in fake_window.errors] == [
         "something is there",
         "[Errno 28] No space left on device",
@@ -300,25 +300,25 @@ def test_a_store_that_cannot_be_made_is_an_error_page(
 
 
 def test_a_lab_store_is_reopened_by_its_inner_store_too(
-    room: WindowLab, desk: FakeLabDesk, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
     LabStore.create(folder, SMALL).close()
     for path in (folder / "store", folder, tmp_path):
-        run(room.start_again(path))
+        run(window_lab.reopen(path))
     assert [request[1] for request in desk.requests if request != "close"] == [folder, folder, tmp_path]
 
 
 def test_opening_for_writing_names_the_backup_or_the_refusal(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
     desk.error = StoreError("another process has it open")
-    run(room._write(store))
+    run(window_lab._open_users_store(store))
     assert fake_window.messages == ["another process has it open"]
     assert fake_window.opened == []
     desk.error = None
-    run(room._write(store))
+    run(window_lab._open_users_store(store))
     assert fake_window.opened == [(store, "lab")]
     assert fake_window.messages[-1] == (
         f"Opening saved what it changed in {tmp_path / 'store.kept-1'}; recover --undo restores it."
@@ -326,31 +326,31 @@ def test_opening_for_writing_names_the_backup_or_the_refusal(
 
 
 def test_a_lab_store_is_opened_without_a_question(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
     LabStore.create(folder, SMALL).close()
     fake_window.session = SimpleNamespace(path=folder / "store")
-    run(room._ask_to_write(fake_window.session))
+    run(window_lab._ask_to_write(fake_window.session))
     assert ("open", folder, None, "5.5") in desk.requests
 
 
 def test_a_power_cut_and_a_recovery_are_reported_and_shown(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     desk.store, desk.folder = tmp_path / "store", tmp_path
-    run(room.cut_power(7))
-    run(room.recover_now())
+    run(window_lab.cut_power(7))
+    run(window_lab.recover_now())
     assert desk.requests == [("plug", 7), "recover"]
     assert fake_window.messages == ["Cutting the power", "Recovering"]
     assert fake_window.opened == [(tmp_path / "store", "lab")] * 2
 
 
 def test_a_window_that_leaves_its_store_closes_the_engine(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     async def leave() -> None:
-        room.leaving()
+        window_lab.close_in_background()
         await fake_window.jobs.drain()
 
     run(leave())
@@ -361,43 +361,43 @@ def test_a_window_that_leaves_its_store_closes_the_engine(
 
 
 def test_closing_uses_the_current_state(
-    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
+    window_lab: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     looks: list[bool] = []
     fake_window.session = SimpleNamespace(path=tmp_path, look=lambda *, anyway: looks.append(anyway))
-    room.close()
+    window_lab.close()
     assert desk.requests == [], "nothing is open"
     desk.store = tmp_path
-    run(room._close())
+    run(window_lab._close())
     assert desk.requests == ["close"]
     assert fake_window.messages == ["The store is closed cleanly: it is only read from now on."]
     assert looks == [True]
 
 
-def test_a_load_continues_or_pauses_and_stops(room: WindowLab, desk: FakeLabDesk, run: Any) -> None:
+def test_a_load_continues_or_pauses_and_stops(window_lab: WindowLab, desk: FakeLabDesk, run: Any) -> None:
     desk.load = LOAD
-    room.pause()
+    window_lab.pause()
     run(desk.begun.pop())
     assert desk.load_paused
-    room.pause()
+    window_lab.pause()
     run(desk.begun.pop())
     assert not desk.load_paused
-    room.stop()
+    window_lab.stop()
     run(desk.begun.pop())
     assert desk.load is None
 
 
 def test_the_dialog_for_a_lab_store_starts_in_the_last_folder(
-    room: WindowLab, fake_window: Window, tmp_path: Path
+    window_lab: WindowLab, fake_window: Window, tmp_path: Path
 ) -> None:
-    room.open_folder()
+    window_lab.open_folder()
     (dialog,) = fake_window.findChildren(QFileDialog, "lab.open.dialog")
     assert Path(dialog.directory().absolutePath()) == tmp_path
     assert dialog.fileMode() == QFileDialog.FileMode.Directory
     dialog.reject()
 
 
-def test_frames_are_available_while_serving(room: WindowLab, desk: FakeLabDesk) -> None:
-    assert room.feed() is None
+def test_frames_are_available_while_serving(window_lab: WindowLab, desk: FakeLabDesk) -> None:
+    assert window_lab.feed() is None
     desk.serving = object()
-    assert room.feed() is not None
+    assert window_lab.feed() is not None

@@ -191,7 +191,7 @@ def test_a_copy_with_the_live_stores_configuration_is_read_alone(
         for view in ("queue", "index", "positions", "findings", "groups", "config", "space", "lab"):
             window.show_view(view)
             assert await window.settled()
-        await window.lab._write(copy)
+        await window.lab._open_users_store(copy)
         assert "storePathCommitLog" in window.status.message.text()
         assert session is window.session
         plan = plan_of(session.snapshot, "5.3", losses=False)

@@ -65,7 +65,7 @@ def test_tied_windows_say_so_until_they_are_untied(
         window.tied.step(1)
         assert window.tied.isHidden()
         assert other_window.tied.isHidden()
-        assert window.workspace.comparison.other is None
+        assert window.workspace.comparison.other_window is None
         await windows.close_all()
 
     run(tie())
