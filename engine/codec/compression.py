@@ -54,7 +54,9 @@ def unpack(body: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Unpacke
             pieces.append(piece)
             size += len(piece)
             if size > cap:
-                return Unpacked(b"".join(pieces)[:cap], sentence("cut after {cap:,} bytes; the body goes on", cap=cap))
+                return Unpacked(
+                    b"".join(pieces)[:cap], sentence("cut after {cap:,} bytes; the body is longer", cap=cap)
+                )
     except ImportError as error:
         return Unpacked(
             b"", sentence("{kind} bodies need the package {name}, which is not installed", kind=kind, name=error.name)

@@ -244,7 +244,7 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
         with contextlib.suppress(CannotRead):
             if part is not None and store.reading.exists(store.paths.config / name):
                 yield sentence(
-                    "{file} stands beside {folder}, a RocksDB of the same table: it may be old, so no conclusion is "
+                    "{file} is beside {folder}, a RocksDB of the same table: it may be old, so no conclusion is "
                     "drawn from it",
                     file=f"config/{name}",
                     folder=part.folder,

@@ -231,7 +231,7 @@ def _plain_number_is_a_field(a: Value, b: Value) -> bool:
 
 def _advice(a: Value, b: Value) -> str:
     if kind_of(a) in ("text", "list") and isinstance(b, Constant) and not isinstance(b.value, str):
-        return sentence("; a text stands in quotes")
+        return sentence("; a text is written in quotes")
     if kind_of(a) == "number" and kind_of(b) == "duration":
         return sentence("; mebibytes are written MiB")
     return ""

@@ -34,7 +34,7 @@ _HINTS = {
     "~": msgid("; a regular expression is written matches /…/"),
     "|": msgid("; or is written or"),
     "*": msgid("; a pattern is written with like, as in like 'Order%'"),
-    "%": msgid("; a text stands in quotes"),
+    "%": msgid("; a text is written in quotes"),
     "[": msgid('; only properties have brackets: properties["NAME"]'),
 }
 _CURLY = dict.fromkeys("“”„", '"') | dict.fromkeys("‘’", "'")
@@ -214,7 +214,7 @@ def _property(text: str, position: int, end: int) -> Token:
     if text.startswith("[", bracket):
         quote = _after_space(text, bracket + 1)
         if text[quote : quote + 1] not in ("'", '"'):
-            raise BadFilter(sentence('a property\'s name stands in quotes: properties["NAME"]'), bracket)
+            raise BadFilter(sentence('a property\'s name is written in quotes: properties["NAME"]'), bracket)
         raw = _quoted(text, quote)
         close = _after_space(text, quote + len(raw))
         if not text.startswith("]", close):

@@ -262,7 +262,7 @@ class _Parser:
 
     def _no_field(self, name: str) -> str:
         if self._compared_with is not None and kind_of(self._compared_with) in ("text", "property", "list"):
-            return sentence('a text stands in quotes: "{name}"', name=name)
+            return sentence('a text is written in quotes: "{name}"', name=name)
         close = (_SUGGESTED_FIELDS.get(name) or _SUGGESTED_FIELDS.get(name.lower())) if self._fields is FIELDS else None
         if close is None:
             by_lower = {field.lower(): field for field in self._fields}

@@ -215,7 +215,7 @@ def _without_size(key: str) -> str:
 def _kind_settings(contents: StoreContents, release: Release) -> Iterator[Setting]:
     is_of_5 = of(release).major == 5
     for key, value in contents.kinds:
-        yield Setting(key, value, sentence("ext files are left aside: the queues point to addresses that nobody reads"))
+        yield Setting(key, value, sentence("ext files are ignored: the queues point to addresses that nobody reads"))
     if contents.light_queues:
         without = sentence("light queues get no new messages")
         yield Setting(of(release).light_queues_by, "true", without)

@@ -490,8 +490,8 @@ STALLED_CHECK_STEP = sentence(
     "CF13 in check."
 )
 LEVEL_BEYOND_QUEUE_STEP = sentence(
-    "Its delay level stands still, because the level's offset is beyond the end of its queue: follow the step of CF09 "
-    "in check."
+    "Its delay level makes no progress, because the level's offset is beyond the end of its queue: follow the step of "
+    "CF09 in check."
 )
 STALLED_SERVICE_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
 STALLED_DISPATCH_STEP = sentence("Dispatch stopped at a message before it: follow the step of CQ17 in check.")
@@ -520,7 +520,7 @@ OLDER_STEP = sentence(
     "Consumers do not get it: its file came back with an older copy of the log. It can be read here and copied out."
 )
 MISNAMED_STEP = sentence(
-    "A file of the log stands in its folder under another name or packed, and may hold it: do what check says of CL07."
+    "A file of the log is in its folder under another name or packed, and may hold it: do what check says of CL07."
 )
 OTHER_HOST_STEP = sentence(
     "The id belongs to another broker: look in that broker's store, or give the message's unique key or "

@@ -268,7 +268,7 @@ LESSONS = (
     ),
     Lesson(
         "transaction",
-        words("A transaction that nobody finishes"),
+        words("A transaction that no producer ends"),
         words(
             "A producer commits every second half message and never finishes the others. The broker checks these "
             "again and again, then gives up: they are never delivered. Here it checks three times, every half "

@@ -152,7 +152,7 @@ FIELDS: dict[str, tuple[str, str]] = {
     ),
     "bookmark": (
         words(
-            "A bookmark: a place that somebody marked. It is kept outside the store; the offset counts bytes of "
+            "A bookmark: a place that the user marked. It is kept outside the store; the offset counts bytes of "
             "the log."
         ),
         "docs/formats/commit-log.md",

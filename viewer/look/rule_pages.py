@@ -96,7 +96,7 @@ def _concludes_from(rule: Rule) -> str:
 def _causes(rule: Rule) -> Iterator[str]:
     clause = dict(CAUSES).get(rule.id)
     if clause is None:
-        yield tr("What led to it stands with each finding, as far as files can tell.")
+        yield tr("Each finding names its cause, as far as files show it.")
     else:
         cause = engine_words(clause)
         yield capital(cause) + tr(".")

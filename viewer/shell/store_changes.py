@@ -49,7 +49,7 @@ class StoreChanges:
         window = self._window
         window.let_go()
         window.take_up(window.history.current)
-        window.say(tr("Files of the store were replaced: all of it was read anew."))
+        window.say(tr("Files of the store were replaced: everything was read again."))
 
     def asked(self, text: str) -> None:
         """Note a use of the go-to box and go to the place."""

@@ -264,8 +264,8 @@ def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
     evidence: dict[str, Any] = {"expected": sentence("units of these queues"), "found": 0, "queues": names[:MAX_NAMED]}
     evidence["entriesOf"] = dict(list(owners.items())[:MAX_NAMED])
     evidence[HAPPENED] = plural(
-        "{n:,} queue stands in the store of which its commit log has no unit ({names})",
-        "{n:,} queues stand in the store of which its commit log has no unit ({names})",
+        "the commit log has no unit of {n:,} queue ({names})",
+        "the commit log has no unit of {n:,} queues ({names})",
         n=len(foreign),
         names=named,
     )

@@ -33,4 +33,4 @@ def test_replaced_files_are_reported(run, window, golden, tmp_path):
     window.say = output.append
     window.session.replaced.emit()
     run(window.settled())
-    assert output[0] == "Files of the store were replaced: all of it was read anew."
+    assert output[0] == "Files of the store were replaced: everything was read again."
