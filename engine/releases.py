@@ -63,7 +63,7 @@ class ReleaseRules:
     scans_rocksdb_by_count: bool
     """getMessage with a filter looks at no more entries of a RocksDB queue than messages are asked for (to 5.5.0)."""
     recovers_rocksdb_queues: bool
-    """The start goes by the end of dispatch in the RocksDB, as a plan of ours does (since 5.4)."""
+    """The start goes by the end of dispatch in the RocksDB, as a plan of ours does (compared with 5.3.3 and later)."""
     dispatches_flushed_only: bool  # SYNC_FLUSH: units are dispatched when they are on the disk
 
     # Loading and recovery
@@ -246,6 +246,7 @@ _5_3 = replace(
     long_retry_topics=True,
     faq="https://rocketmq.apache.org/docs/bestPractice/06FAQ",
     batch_queues=True,
+    recovers_rocksdb_queues=True,
     minimum_by_halving=True,
     light_queues_by="enableLmq",
     light_queue_limit=False,
@@ -279,7 +280,6 @@ _5_4 = replace(
     patch="5.4.0",
     writes_tag_entries=True,
     clean_start="first-unit",
-    recovers_rocksdb_queues=True,
     recovery_file_limit=10,
     cuts_by_end_after_dispatch=True,
     table_backup="renamed",  # since 5.3.4

@@ -58,8 +58,8 @@ def plan(
     if source.rocksdb is not None and not of(release).recovers_rocksdb_queues:
         raise UsageError(
             sentence(
-                "what a start of RocketMQ {release} does with queues in a RocksDB is not known here: plans follow 5.4 "
-                "and 5.5",
+                "what a start of RocketMQ {release} does with queues in a RocksDB is not known here: plans follow 5.3 "
+                "and later",
                 release=release,
             ),
             file=str(store.path),

@@ -29,7 +29,7 @@ LOG_SIZE, SMALL_LOG_SIZE = 65_536, 16_384
 TARGET_MODES = {
     "5.5.1": ("files", "files", "combined", "rocksdb"),
     "5.4.0": ("files", "files", "combined", "rocksdb"),
-    "5.3.3": ("files", "files", "combined"),
+    "5.3.3": ("files", "files", "combined", "rocksdb"),
     "4.9.8": ("files",),
 }
 WRITERS = ("5.5.1", "5.5.1", "5.4.0", "5.3.3", "4.9.8")
@@ -155,8 +155,6 @@ def test_a_start_in_a_mode_does_what_compat_says(release, seed, stores, tmp_path
     is_short = request.config.getoption("--peer-rounds") == 1
     writer = rng.choice(SHORT_WRITERS if is_short else WRITERS)
     store_mode = rng.choice(TARGET_MODES[writer])
-    if writer == "5.3.3" and store_mode == "rocksdb":
-        store_mode = "files"
     log_size = rng.choice((LOG_SIZE, SMALL_LOG_SIZE))
     end = rng.choice(ENDS)
     mode = rng.choice(TARGET_MODES[release])

@@ -655,6 +655,8 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
                 at=known_end,
             ),
         )
+    if source.rocksdb is not None:
+        return _start_by_own_offset(files, known_end, rules.release)
     config = source.config
     safe = config.message_index_enable and config.message_index_safe
     limit = source.checkpoint.min_timestamp_index if safe else source.checkpoint.min_timestamp
@@ -666,6 +668,20 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
             return _Start(number, why, limit)
     why = sentence("abnormal exit: no file's first unit was stored at or before {at}: the first file", at=text)
     return _Start(0, why, limit)
+
+
+def _start_by_own_offset(files: list[ReadOnlyFile], dispatched: int, release: Release) -> _Start:
+    """Choose the start file of 5.3 after a crash with queues in a RocksDB: the last one whose first unit has an offset
+    field at or before the end of dispatch. Nothing else of the unit is checked.
+    """
+    goal = sentence("{at:,}, the end of dispatch in the RocksDB", at=dispatched)
+    for number in range(len(files) - 1, -1, -1):
+        head = files[number].read(0, _HEAD_BYTES)
+        if len(head) < _HEAD_BYTES or struct.unpack_from(">I", head, 4)[0] not in READ_BY[release]:
+            continue
+        if struct.unpack_from(">q", head, _PHYSICAL_OFFSET)[0] <= dispatched:
+            return _Start(number, sentence(_BY_OFFSET.chosen, goal=goal))
+    return _Start(0, sentence(_BY_OFFSET.none, goal=goal))
 
 
 def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:

@@ -227,8 +227,8 @@ def test_after_a_crash_rows_that_are_written_again_set_the_ends(root):
 
 
 def test_releases_that_are_not_known_are_refused(root):
-    with pytest.raises(Exception, match=r"plans follow 5\.4 and 5\.5"):
-        planned(root, "5.3")
+    with pytest.raises(Exception, match=r"plans follow 5\.3 and later"):
+        planned(root, "4.9")
 
 
 def test_the_step_of_a_part_that_is_not_checked_names_what_reads_it(golden, monkeypatch, tmp_path):
