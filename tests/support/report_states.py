@@ -624,7 +624,7 @@ STATES: dict[str, ReportState] = {
                     "nothing is lost between 8,192 and 20,480",
                     "mv [^ ]*/commitlog/0{20} [^ ]*/commitlog/00000000000000004096 ELSEWHERE",
                 ),
-                ("Nothing holds", r"error\s", "CQ01", "RP01", "missing"),
+                ("No file holds", r"error\s", "CQ01", "RP01", "missing"),
                 exit=0,
             ),
             Command("recover STORE --plan", ("Lost by this start .*: no message",), ("in no queue",)),
