@@ -47,6 +47,7 @@ COMMANDS = (
     "positions",
     "groups",
     "space",
+    "diff",
     "check",
     "config",
     "rows",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
 from engine.errors import StoreError
@@ -27,19 +27,25 @@ class BadPatch(StoreError):
 class Patch:
     """A change of one file. ``file`` is its name below the store's folder, with ``/`` between folders.
 
-    ``purpose`` says what the change is for, ``cost`` what is lost by it, "" for nothing.
+    ``why`` says what the change is for, ``gains`` what one gets by it, ``costs`` what is lost by it, "" for nothing.
     """
 
     file: str
-    purpose: str
-    cost: str = ""
+    why: str
+    gains: str = ""
+    costs: str = ""
     kind: ClassVar[str]
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON record: bytes are hexadecimal digits."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"purpose", "cost"}}
-        fields = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
-        return {"type": "patch", "kind": self.kind, **fields, "purpose": self.purpose, "cost": self.cost}
+    @property
+    def action(self) -> str:
+        """What happens to the file, as JSON has it."""
+        return self.kind
+
+    def record(self, number: int = 1) -> dict[str, Any]:
+        """Return the JSON record of the patch with this number: bytes are hexadecimal digits."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        texts = {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
+        return {"type": "patch", "n": number, "action": self.action, **texts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +66,13 @@ class WriteBytes(Patch):
 class WriteFile(Patch):
     """The content of a small file changes from ``old`` to ``new``. ``old`` is None if there is no such file yet."""
 
-    kind: ClassVar[str] = "writeFile"
+    kind: ClassVar[str] = "replaceFile"
     old: bytes | None = field(repr=False)
     new: bytes = field(repr=False)
+
+    @property
+    def action(self) -> str:
+        return "createFile" if self.old is None else self.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +94,10 @@ class MoveFile(Patch):
     sample: str
 
 
-_KINDS: Mapping[str, type[Patch]] = {kind.kind: kind for kind in (WriteBytes, WriteFile, RemoveFile, MoveFile)}
+_KINDS: Mapping[str, type[Patch]] = {
+    "createFile": WriteFile,
+    **{kind.kind: kind for kind in (WriteBytes, WriteFile, RemoveFile, MoveFile)},
+}
 SAMPLE_BYTES = 64 << 10
 _BYTES_FIELDS = ("old", "new")
 Kind = TypeVar("Kind", bound=Patch)
@@ -134,7 +147,10 @@ class PatchList:
 
     def dumps(self) -> str:
         """Return the JSON text that :func:`loads` reads."""
-        content = {"storescopePatches": VERSION, "patches": [patch.record() for patch in self._patches]}
+        content = {
+            "storescopePatches": VERSION,
+            "patches": [patch.record(n) for n, patch in enumerate(self._patches, 1)],
+        }
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -159,15 +175,15 @@ def loads(text: str | bytes) -> PatchList:
 
 def _patch_of(row: object, number: int) -> Patch:
     bad_row = BadPatch(sentence("patch {number}: its fields are not those of a patch", number=number))
-    kind = _KINDS.get(str(row.get("kind"))) if isinstance(row, dict) else None
+    kind = _KINDS.get(str(row.get("action"))) if isinstance(row, dict) else None
     if kind is None or not isinstance(row, dict):
         raise bad_row
-    fields = {name: value for name, value in row.items() if name not in {"type", "kind"}}
+    values = {name: value for name, value in row.items() if name not in {"type", "n", "action"}}
     try:
         for name in _BYTES_FIELDS:
-            if isinstance(fields.get(name), str):
-                fields[name] = bytes.fromhex(fields[name])
-        patch = kind(**fields)
+            if isinstance(values.get(name), str):
+                values[name] = bytes.fromhex(values[name])
+        patch = kind(**values)
     except (TypeError, ValueError) as error:
         raise bad_row from error
     if not _is_sound(patch):
@@ -178,7 +194,7 @@ def _patch_of(row: object, number: int) -> Patch:
 def _is_sound(patch: Any) -> bool:
     """Return True if every field has its type and every name stays below the store's folder."""
     names = [patch.file, *([patch.target] if isinstance(patch, MoveFile) else [])]
-    texts = [*names, patch.purpose, patch.cost]
+    texts = [*names, patch.why, patch.gains, patch.costs]
     if not all(isinstance(text, str) for text in texts) or not all(map(is_inside, names)):
         return False
     match patch:

@@ -13,7 +13,7 @@ Row = dict[str | int, Any]
 
 
 def set_number(
-    table: Table, old: bytes | None, row: tuple[str, ...], key: int | None, number: int, now: int, purpose: str
+    table: Table, old: bytes | None, row: tuple[str, ...], key: int | None, number: int, now: int, why: str
 ) -> WriteFile:
     """Return the patch that sets a number of ``table``, whose file holds ``old`` (None: there is none).
 
@@ -38,4 +38,4 @@ def set_number(
         counter = version.get("counter")
         version["counter"] = (counter if isinstance(counter, int) else 0) + 1
         version["timestamp"] = now
-    return WriteFile(file=f"config/{table.name}", old=old, new=render(value).encode(), purpose=purpose)
+    return WriteFile(file=f"config/{table.name}", old=old, new=render(value).encode(), why=why)

@@ -53,6 +53,7 @@ READERS = {
     "rows",
     "groups",
     "space",
+    "diff",
     "check",
     "config",
     "compat",

@@ -111,11 +111,11 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         await walker.rest()
         assert box.table.total_rows() == 2
         chosen = box.table.current_row()
-        assert chosen.place_here.offset <= 1_200_003 < chosen.place_here.offset + chosen.size
+        assert chosen.offset <= 1_200_003 < chosen.offset + chosen.size
         box.there.click()
         beside = Walker(other_window)
         await beside.rest()
-        assert beside.value(LOG, "Physical offset") == chosen.place_here.offset
+        assert beside.value(LOG, "Physical offset") == chosen.offset
         box.kinds.setCurrentIndex(box.kinds.findData("config"))
         await walker.rest()
         text = box.table.kind.as_text(box.table.current_row())

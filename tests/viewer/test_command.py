@@ -179,7 +179,6 @@ def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None
         "engine.query",
         "csv",
         "engine.inspection.groups",
-        "viewer.compare.work",
         "viewer.runtime.put_form",
     )
     code = (

@@ -14,9 +14,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
+from engine.inspection.store_differences import Differences, Row, compare
 from viewer.compare.differences_model import DifferencesModel, place_of
-from viewer.compare.work import Differences, Row, compare
 from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import px, ui
 from viewer.pane.exporting import ask_export_of
 from viewer.runtime.jobs import Cancelled, Control
@@ -59,7 +60,8 @@ def _side(row: Row) -> Chip:
 
 
 def _link_there(row: Row) -> OtherWindowLink | None:
-    return OtherWindowLink(row.place_there) if row.place_there is not None else None
+    place = place_of(row, "there")
+    return OtherWindowLink(place) if place is not None else None
 
 
 KIND = RecordKind(
@@ -76,17 +78,17 @@ KIND = RecordKind(
             "here",
             words("Here"),
             240,
-            lambda row: row.here,
+            lambda row: engine_words(row.here),
             lambda row: row.here,
             mono=True,
             filterable=False,
-            jump=lambda row: row.place_here,
+            jump=lambda row: place_of(row, "here"),
         ),
         Column(
             "there",
             words("There"),
             240,
-            lambda row: row.there,
+            lambda row: engine_words(row.there),
             lambda row: row.there,
             mono=True,
             filterable=False,
@@ -104,9 +106,7 @@ KIND = RecordKind(
         "fields": row.fields,
         "here": row.here,
         "there": row.there,
-        "physicalOffset": place.offset
-        if (place := row.place_here or row.place_there) is not None and place.kind == "log"
-        else None,
+        "physicalOffset": row.offset,
     },
 )
 

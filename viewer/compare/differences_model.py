@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewer.compare.work import MAX_ROWS, Differences, Row
+from engine.inspection.store_differences import MAX_ROWS, Differences, Row
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
+from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.table_state import TableState
 
@@ -98,7 +99,22 @@ def place_of(row: Row | None, side: str) -> Place | None:
     """Return where a difference is in this store (``here``) or in the other one (``there``)."""
     if row is None:
         return None
-    return row.place_here if side == "here" else row.place_there
+    is_shown = row.side in {"differs", side} or row.kind == "checkpoint" or (row.kind == "unit" and not row.is_beyond)
+    if not is_shown:
+        return None
+    match row.kind:
+        case "unit":
+            return places.log(row.offset, row.fields.partition(", ")[0])
+        case "queue":
+            return places.queue(*row.queue) if row.queue is not None else None
+        case "index":
+            entry = row.index_here if side == "here" else row.index_there
+            return places.index(entry.file, "entry", entry.number) if entry is not None else None
+        case "config":
+            return Place("config", name=row.table)
+        case "checkpoint":
+            return Place("checkpoint")
+    return Place("abort") if row.subject == "abort" else None
 
 
 def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:

@@ -43,7 +43,7 @@ def first_difference(
 
     Compares from the later of the two beginnings to the later of the two ends, without the zero tails.
     """
-    from viewer.compare.work import first_difference_position
+    from engine.inspection.store_differences import first_difference_position
 
     start_offset = max(start, store.log.min_offset, other_store.log.min_offset, 0)
     end_offset = max(store.log.max_offset, other_store.log.max_offset)

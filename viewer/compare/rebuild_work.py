@@ -6,11 +6,13 @@ Memory is bounded: entries are compared in blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.inspection.index_steps import BLOCK_ENTRIES, IndexEntries, front_offset, skip_equal
+from engine.inspection.store_differences import served_span
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 
@@ -20,12 +22,9 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
     from engine.rebuilding import Rebuilt
     from viewer.runtime.control import Control
-
-BLOCK_ENTRIES = 8192
-"""Entries that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,21 +171,10 @@ def _queues_below(store: StoreSnapshot, folder: Path, cache: Any) -> dict[tuple[
     return queues
 
 
-def span(queue: AnyQueue | None) -> tuple[int, int]:
-    """Return [first, end) of the entries that a broker would serve; for a batch queue, of its units by number."""
-    if queue is None:
-        return 0, 0
-    if queue.kind == "batch":
-        first_entry = queue.first_number
-        return first_entry, max(first_entry, queue.valid_end // queue.unit_size)
-    first_entry = max(queue.min_offset, 0)
-    return first_entry, max(first_entry, queue.max_offset)
-
-
 def _compare_queue(
     control: Control, name: tuple[str, int], store_queue: QueueReader | None, built_queue: QueueReader | None
 ) -> ComparedFile:
-    store_span, built_span = span(store_queue), span(built_queue)
+    store_span, built_span = served_span(store_queue), served_span(built_queue)
     counts = (store_span[1] - store_span[0], built_span[1] - built_span[0])
     entry_number = _first_difference(control, store_queue, built_queue, store_span, built_span)
     if entry_number is None:
@@ -240,51 +228,6 @@ def _first_difference(
 # ---- index -----------------------------------------------------------------------------------------------------------
 
 
-class _IndexEntries:
-    """Reads the entries of several index files in sequence, skipping those that point below ``min_offset``."""
-
-    def __init__(self, files: list[IndexReader], min_offset: int) -> None:
-        self._files, self._least = files, min_offset
-        self._file, self._next = 0, 1
-        self.number = 1
-        self.block: np.ndarray | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the file of the entry in front."""
-        return self._files[min(self._file, len(self._files) - 1)].name if self._files else ""
-
-    def fill(self) -> bool:
-        """Load a block so that an entry is in front; return False at the end."""
-        import numpy as np
-
-        from engine.codec.dtypes import INDEX_ENTRY
-
-        while self.block is None or not len(self.block):
-            if self._file >= len(self._files):
-                return False
-            file = self._files[self._file]
-            geometry = file.geometry
-            count = min(BLOCK_ENTRIES, file.last_entry + 1 - self._next) if geometry is not None else 0
-            if geometry is None or count <= 0:
-                if self._file + 1 >= len(self._files):
-                    return False
-                self._file, self._next = self._file + 1, 1
-                continue
-            data = file.file.read(geometry.entry_position(self._next), count * INDEX_ENTRY.itemsize)
-            block = np.frombuffer(data[: len(data) // INDEX_ENTRY.itemsize * INDEX_ENTRY.itemsize], INDEX_ENTRY)
-            self.number, self._next = self._next, self._next + count
-            valid_entries = np.flatnonzero(block["phy_offset"] >= self._least)
-            skipped = int(valid_entries[0]) if len(valid_entries) else len(block)
-            self.block, self.number = block[skipped:], self.number + skipped
-        return True
-
-    def skip(self, count: int = 1) -> None:
-        """Advance past ``count`` entries."""
-        assert self.block is not None
-        self.block, self.number = self.block[count:], self.number + count
-
-
 @dataclass(slots=True)
 class _Tally:
     """Counts of one index file while it is compared."""
@@ -297,11 +240,11 @@ class _Tally:
     offset: int | None = None
     in_store: bool = True
 
-    def note_difference(self, entries: _IndexEntries, in_store: bool) -> None:
+    def note_difference(self, entries: IndexEntries, in_store: bool) -> None:
         """Record the entry in front of ``entries`` if it is the first that only one side has and is not a tag's."""
         assert entries.block is not None
         if self.number is None and not self.is_tag(entries.block[0]):
-            self.number, self.offset, self.in_store = entries.number, _front_offset(entries), in_store
+            self.number, self.offset, self.in_store = entries.number, front_offset(entries), in_store
 
 
 def compare_index(
@@ -334,8 +277,8 @@ def compare_index(
         return _count_entries(
             control,
             store.index_files(),
-            _IndexEntries(store.index_files(), min_offset),
-            _IndexEntries(built_files, min_offset),
+            IndexEntries(store.index_files(), min_offset),
+            IndexEntries(built_files, min_offset),
             is_tag,
         )
     finally:
@@ -345,8 +288,8 @@ def compare_index(
 def _count_entries(
     control: Control,
     files: list[IndexReader],
-    store_entries: _IndexEntries,
-    built_entries: _IndexEntries,
+    store_entries: IndexEntries,
+    built_entries: IndexEntries,
     is_tag: Callable[[np.void], bool],
 ) -> list[ComparedFile]:
     tallies = {file.name: _Tally(file.name, is_tag) for file in files}
@@ -373,13 +316,13 @@ def _count_entries(
             built_entries.skip()
 
 
-def _compare_front(tally: _Tally, store_entries: _IndexEntries, built_entries: _IndexEntries) -> None:
+def _compare_front(tally: _Tally, store_entries: IndexEntries, built_entries: IndexEntries) -> None:
     """Skip the entries that are equal, then count the one that is not."""
-    equal_count, differs = _skip_equal(store_entries, built_entries)
+    equal_count, differs = skip_equal(store_entries, built_entries)
     tally.here, tally.rebuilt = tally.here + equal_count, tally.rebuilt + equal_count
     if not differs:
         return
-    store_offset, built_offset = _front_offset(store_entries), _front_offset(built_entries)
+    store_offset, built_offset = front_offset(store_entries), front_offset(built_entries)
     if store_offset <= built_offset:
         tally.here += 1
         tally.note_difference(store_entries, True)
@@ -388,64 +331,3 @@ def _compare_front(tally: _Tally, store_entries: _IndexEntries, built_entries: _
         tally.rebuilt += 1
         tally.note_difference(built_entries, False)
         built_entries.skip()
-
-
-def _skip_equal(store_entries: _IndexEntries, built_entries: _IndexEntries) -> tuple[int, bool]:
-    """Skip the entries that are equal; return their number, and whether the two in front then differ."""
-    import numpy as np
-
-    store_block, built_block = store_entries.block, built_entries.block
-    assert store_block is not None
-    assert built_block is not None
-    count = min(len(store_block), len(built_block))
-    differing = np.flatnonzero(
-        (store_block["phy_offset"][:count] != built_block["phy_offset"][:count])
-        | (store_block["key_hash"][:count] != built_block["key_hash"][:count])
-    )
-    equal_count = int(differing[0]) if len(differing) else count
-    store_entries.skip(equal_count)
-    built_entries.skip(equal_count)
-    return equal_count, bool(len(differing))
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An entry of an index file by its number, and the physical offset it points at."""
-
-    file: str
-    number: int
-    offset: int
-
-
-def step_index(
-    control: Control, files: list[IndexReader], other_files: list[IndexReader], min_offset: int
-) -> Iterator[tuple[Entry | None, Entry | None]]:
-    """Yield the entries that only one of two sets of index files has, from ``min_offset`` on, in their order.
-
-    The file an entry is in does not matter: entries are equal if key hash and physical offset are.
-    """
-    first_entries, second_entries = _IndexEntries(files, min_offset), _IndexEntries(other_files, min_offset)
-    while True:
-        control.check()
-        in_first, in_second = first_entries.fill(), second_entries.fill()
-        if not in_first and not in_second:
-            return
-        if in_first and in_second:
-            if not _skip_equal(first_entries, second_entries)[1]:
-                continue
-            in_first, in_second = (
-                _front_offset(first_entries) <= _front_offset(second_entries),
-                _front_offset(second_entries) <= _front_offset(first_entries),
-            )
-        yield (_take_entry(first_entries) if in_first else None), (_take_entry(second_entries) if in_second else None)
-
-
-def _take_entry(entries: _IndexEntries) -> Entry:
-    entry = Entry(entries.name, entries.number, _front_offset(entries))
-    entries.skip()
-    return entry
-
-
-def _front_offset(entries: _IndexEntries) -> int:
-    assert entries.block is not None
-    return int(entries.block["phy_offset"][0])

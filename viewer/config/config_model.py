@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from engine.inspection.tree_values import MAX_VALUES, Change, Value, changes, value_text, values
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.widgets.table_state import TableState
-from viewer.widgets.tree_values import MAX_VALUES, Change, Value, changes, value_text, values
 
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table, TableFile

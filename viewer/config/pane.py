@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from engine.inspection.tree_values import Change
 from viewer.config.config_model import ConfigModel, TableRow, read_rows
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
@@ -21,7 +22,6 @@ from viewer.widgets.boxes import splitter, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
 from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.tree_values import Change
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:

@@ -124,8 +124,6 @@ class Comparison:
 
     async def find(self, start: int | None = None) -> Difference | None:
         """Find the next byte that differs, go to it and return it."""
-        import viewer.compare.work  # noqa: F401 (it uses Qt: imported here, on the loop's thread, before the job needs it)
-
         window, other_window = self._window, self.other_window
         if window.session is None or other_window is None or other_window.session is None:
             window.say(tr("Nothing to compare with: open another store beside this one."))

@@ -98,8 +98,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
             raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
         patches, lines = change(args, store)
         path = store.path
-        for patch in patches:
-            out.record(patch.record())
+        for patch_number, patch in enumerate(patches, 1):
+            out.record(patch.record(patch_number))
         if args.plan or not patches:
             for line in lines:
                 out.line(line)
@@ -133,14 +133,14 @@ def _consumer_offset(args: argparse.Namespace, store: StoreSnapshot) -> tuple[Pa
     lines += _move_lines(current, args.number, bounds, "read", "the group's offset")
     if current == args.number:
         return PatchList(), lines
-    purpose = sentence(
+    why = sentence(
         "group {group} goes on at offset {offset:,} of queue {queue} of topic {topic}",
         group=args.group,
         offset=args.number,
         queue=args.queue,
         topic=args.topic,
     )
-    return PatchList([set_number(table, old, row, number_key, args.number, _now(), purpose)]), lines
+    return PatchList([set_number(table, old, row, number_key, args.number, _now(), why)]), lines
 
 
 def _delay_offset(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchList, list[str]]:
@@ -154,8 +154,8 @@ def _delay_offset(args: argparse.Namespace, store: StoreSnapshot) -> tuple[Patch
     lines += _move_lines(current, args.number, bounds, "delivered", "the level's offset")
     if current == args.number:
         return PatchList(), lines
-    purpose = sentence("delay level {level} goes on at offset {offset:,}", level=args.level, offset=args.number)
-    return PatchList([set_number(table, old, ("offsetTable",), args.level, args.number, _now(), purpose)]), lines
+    why = sentence("delay level {level} goes on at offset {offset:,}", level=args.level, offset=args.number)
+    return PatchList([set_number(table, old, ("offsetTable",), args.level, args.number, _now(), why)]), lines
 
 
 def _checkpoint(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchList, list[str]]:
@@ -175,8 +175,8 @@ def _checkpoint(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchLi
     lines = [f"checkpoint: {part.name} {current:,} → {args.number:,}"]
     if current == args.number:
         return PatchList(), [*lines, "  Nothing changes."]
-    purpose = sentence("{field} of the checkpoint becomes {number}", field=part.name, number=args.number)
-    patches = PatchList([WriteBytes(file="checkpoint", offset=part.position, old=old, new=new, purpose=purpose)])
+    why = sentence("{field} of the checkpoint becomes {number}", field=part.name, number=args.number)
+    patches = PatchList([WriteBytes(file="checkpoint", offset=part.position, old=old, new=new, why=why)])
     release = stated_release(args, store)
     with open_store(store.path, read_config(args), patches) as patched:
         lines += _start_lines(plan(store, release), plan(patched, release))

@@ -39,19 +39,19 @@ def every_kind(root: Path) -> PatchList:
     sample = sample_digest(content, content)
     return PatchList(
         [
-            WriteBytes(file="checkpoint", offset=8, old=bytes(8), new=b"12345678", purpose="a small file"),
-            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"log ", new=b"LOG ", purpose="a large file"),
-            WriteFile(file="config/topics.json", old=b"{}", new=b"{ }", purpose="a table"),
-            WriteFile(file="config/new.json", old=None, new=b"{}", purpose="a new table"),
+            WriteBytes(file="checkpoint", offset=8, old=bytes(8), new=b"12345678", why="a small file"),
+            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"log ", new=b"LOG ", why="a large file"),
+            WriteFile(file="config/topics.json", old=b"{}", new=b"{ }", why="a table"),
+            WriteFile(file="config/new.json", old=None, new=b"{}", why="a new table"),
             MoveFile(
                 file="checkpoint",
                 target="config/checkpoint.old",
                 size=4096,
                 sample=sample_digest(*[bytes(8) + b"12345678" + bytes(4080)] * 2),
-                purpose="a move",
+                why="a move",
             ),
-            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"LOG ", new=b"log ", purpose="and back"),
-            RemoveFile(file=f"commitlog/{log.name}", size=len(content), sample=sample, purpose="a removal"),
+            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"LOG ", new=b"log ", why="and back"),
+            RemoveFile(file=f"commitlog/{log.name}", size=len(content), sample=sample, why="a removal"),
         ]
     )
 

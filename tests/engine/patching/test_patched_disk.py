@@ -44,17 +44,15 @@ def sample(path: Path) -> str:
 def some_patches(root: Path) -> PatchList:
     return PatchList(
         [
-            WriteBytes(file="small", offset=2, old=b"23", new=b"xx", purpose="1"),
-            WriteBytes(file="small", offset=3, old=b"x4", new=b"yz", purpose="2: over the first"),
-            WriteBytes(file="large", offset=500_000, old=b"\0" * 100, new=b"a" * 100, purpose="3: in a hole"),
-            WriteBytes(file="large", offset=500_050, old=b"a" * 10, new=b"b" * 10, purpose="4: over the third"),
-            WriteFile(file="new/deep/file", old=None, new=b"new", purpose="5"),
-            MoveFile(
-                file="config/table", target="config/moved", size=2, sample=sample(root / "config/table"), purpose=""
-            ),
-            WriteFile(file="config/moved", old=b"{}", new=b"{ }", purpose="6: of a moved file"),
-            WriteFile(file="gone", old=None, new=b"", purpose="7"),
-            RemoveFile(file="gone", size=0, sample=sample_digest(b"", b""), purpose="8"),
+            WriteBytes(file="small", offset=2, old=b"23", new=b"xx", why="1"),
+            WriteBytes(file="small", offset=3, old=b"x4", new=b"yz", why="2: over the first"),
+            WriteBytes(file="large", offset=500_000, old=b"\0" * 100, new=b"a" * 100, why="3: in a hole"),
+            WriteBytes(file="large", offset=500_050, old=b"a" * 10, new=b"b" * 10, why="4: over the third"),
+            WriteFile(file="new/deep/file", old=None, new=b"new", why="5"),
+            MoveFile(file="config/table", target="config/moved", size=2, sample=sample(root / "config/table"), why=""),
+            WriteFile(file="config/moved", old=b"{}", new=b"{ }", why="6: of a moved file"),
+            WriteFile(file="gone", old=None, new=b"", why="7"),
+            RemoveFile(file="gone", size=0, sample=sample_digest(b"", b""), why="8"),
         ]
     )
 
@@ -122,7 +120,7 @@ def test_a_patched_span_in_a_hole_is_data(folder: Path) -> None:
 def test_another_time_of_change_keeps_caches_apart(folder: Path) -> None:
     times = set()
     for new in (b"23", b"aa", b"bb"):
-        patch = WriteBytes(file="small", offset=2, old=b"23", new=new, purpose="")
+        patch = WriteBytes(file="small", offset=2, old=b"23", new=new, why="")
         disk = PatchedDisk(folder, [patch])
         times.add(disk.look(str(folder / "small"), True).st_mtime_ns)
         disk.close()
@@ -132,25 +130,25 @@ def test_another_time_of_change_keeps_caches_apart(folder: Path) -> None:
 @pytest.mark.parametrize(
     "patch",
     [
-        WriteBytes(file="small", offset=2, old=b"2x", new=b"..", purpose=""),
-        WriteBytes(file="small", offset=9, old=b"99", new=b"..", purpose=""),
-        WriteBytes(file="missing", offset=0, old=b"1", new=b".", purpose=""),
-        WriteBytes(file="large", offset=0, old=b"tail", new=b"....", purpose=""),
-        WriteFile(file="small", old=b"other", new=b"", purpose=""),
-        WriteFile(file="small", old=b"0123456789+", new=b"", purpose=""),
-        WriteFile(file="small", old=None, new=b"", purpose=""),
-        WriteFile(file="missing", old=b"", new=b"", purpose=""),
-        WriteFile(file="config", old=None, new=b"", purpose=""),
-        RemoveFile(file="small", size=9, sample="", purpose=""),
-        RemoveFile(file="small", size=10, sample="", purpose=""),
-        RemoveFile(file="missing", size=0, sample=sample_digest(b"", b""), purpose=""),
-        MoveFile(file="small", target="large", size=10, sample=sample_digest(b"0123456789", b"0123456789"), purpose=""),
+        WriteBytes(file="small", offset=2, old=b"2x", new=b"..", why=""),
+        WriteBytes(file="small", offset=9, old=b"99", new=b"..", why=""),
+        WriteBytes(file="missing", offset=0, old=b"1", new=b".", why=""),
+        WriteBytes(file="large", offset=0, old=b"tail", new=b"....", why=""),
+        WriteFile(file="small", old=b"other", new=b"", why=""),
+        WriteFile(file="small", old=b"0123456789+", new=b"", why=""),
+        WriteFile(file="small", old=None, new=b"", why=""),
+        WriteFile(file="missing", old=b"", new=b"", why=""),
+        WriteFile(file="config", old=None, new=b"", why=""),
+        RemoveFile(file="small", size=9, sample="", why=""),
+        RemoveFile(file="small", size=10, sample="", why=""),
+        RemoveFile(file="missing", size=0, sample=sample_digest(b"", b""), why=""),
+        MoveFile(file="small", target="large", size=10, sample=sample_digest(b"0123456789", b"0123456789"), why=""),
     ],
     ids=str,
 )
 def test_a_patch_that_does_not_fit_is_refused_and_nothing_is_written(folder: Path, patch) -> None:
     files_before = fingerprint(folder)
-    good = WriteBytes(file="small", offset=0, old=b"0", new=b"!", purpose="would be first")
+    good = WriteBytes(file="small", offset=0, old=b"0", new=b"!", why="would be first")
     with pytest.raises(BadPatch) as refused:
         PatchedDisk(folder, [patch])
     assert refused.value.file in {patch.file, getattr(patch, "target", "")}
@@ -172,7 +170,7 @@ def test_a_store_is_planned_as_a_patched_copy_is(golden, tmp_path: Path, monkeyp
         assert file is not None
         position = cut.offset - file.start_offset
         patch = WriteBytes(
-            file=f"commitlog/{file.name}", offset=position, old=file.read(position, 8), new=bytes(8), purpose="cut"
+            file=f"commitlog/{file.name}", offset=position, old=file.read(position, 8), new=bytes(8), why="cut"
         )
     patches = PatchList([patch])
     copy = tmp_path / "copy"

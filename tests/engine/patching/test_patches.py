@@ -19,11 +19,11 @@ from engine.patching.patches import (
 )
 
 PATCHES: list[Patch] = [
-    WriteBytes(file="checkpoint", offset=8, old=b"\0" * 8, new=b"\1" * 8, purpose="set the time", cost="2 s of log"),
-    WriteFile(file="config/a.json", old=None, new=b"{}", purpose="create the table"),
-    WriteFile(file="config/a.json", old=b"{}", new=b"{ }", purpose="change it"),
-    RemoveFile(file="index/20260101", size=3, sample=sample_digest(b"abc", b"abc"), purpose="build it again"),
-    MoveFile(file="abort", target="abort.old", size=0, sample=sample_digest(b"", b""), purpose="keep it"),
+    WriteBytes(file="checkpoint", offset=8, old=b"\0" * 8, new=b"\1" * 8, why="set the time", costs="2 s of log"),
+    WriteFile(file="config/a.json", old=None, new=b"{}", why="create the table"),
+    WriteFile(file="config/a.json", old=b"{}", new=b"{ }", why="change it"),
+    RemoveFile(file="index/20260101", size=3, sample=sample_digest(b"abc", b"abc"), why="build it again"),
+    MoveFile(file="abort", target="abort.old", size=0, sample=sample_digest(b"", b""), why="keep it"),
 ]
 
 
@@ -46,7 +46,7 @@ def test_undo_and_redo_keep_the_order():
 
 def test_new_bytes_have_the_length_of_the_old_ones():
     with pytest.raises(ValueError, match="as many new bytes"):
-        WriteBytes(file="checkpoint", offset=0, old=b"", new=b"1", purpose="")
+        WriteBytes(file="checkpoint", offset=0, old=b"", new=b"1", why="")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_new_bytes_have_the_length_of_the_old_ones():
         '{"storescopePatches": 2, "patches": []}',
         '{"storescopePatches": 1}',
         '{"storescopePatches": 1, "patches": [1]}',
-        '{"storescopePatches": 1, "patches": [{"kind": "writeBytes"}]}',
+        '{"storescopePatches": 1, "patches": [{"action": "writeBytes"}]}',
     ],
 )
 def test_other_texts_are_refused(text):
@@ -82,7 +82,7 @@ def test_names_outside_the_store_are_refused(name):
         (0, "offset", "0"),
         (0, "old", "zz"),
         (0, "new", "00"),
-        (0, "purpose", 1),
+        (0, "why", 1),
         (0, "other", 1),
         (1, "new", None),
         (3, "size", "3"),

@@ -22,7 +22,7 @@ OFFSETS = b"""{
 def edited(raw: bytes | None, row: tuple[str, ...], key: int | None, number: int) -> dict:
     table = load_table("consumerOffset.json", lambda name: raw if name == "consumerOffset.json" else None)
     patch = set_number(table, raw, row, key, number, NOW, "because")
-    assert (patch.file, patch.old, patch.purpose) == ("config/consumerOffset.json", raw, "because")
+    assert (patch.file, patch.old, patch.why) == ("config/consumerOffset.json", raw, "because")
     value = parse(patch.new).value
     assert isinstance(value, dict)
     return value

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from engine.inspection.store_differences import Row
 from viewer.compare.differences import KIND, OtherWindowLink
-from viewer.compare.work import Row
 from viewer.runtime import places
 
 
 def test_a_row_leads_into_either_window():
-    row = Row("unit", "differs", "T/0/5", place_here=places.log(640), place_there=places.log(700))
+    row = Row("unit", "differs", "T/0/5", offset=640)
     jumps = {column.key: column.jump for column in KIND.columns}
     assert jumps["here"](row) == places.log(640)
-    assert jumps["there"](row) == OtherWindowLink(places.log(700))
+    assert jumps["there"](row) == OtherWindowLink(places.log(640))
     assert KIND.record(row)["physicalOffset"] == 640

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from engine.inspection.index_steps import Entry
+from engine.inspection.store_differences import MAX_ROWS, Differences, Row
 from viewer.compare.differences_model import FILTERS, DifferencesModel, place_of, verdict_words
-from viewer.compare.work import MAX_ROWS, Differences, Row
 from viewer.runtime import places
+from viewer.runtime.places import Place
 
 UNITS = [Row("unit", "here", "u"), Row("unit", "differs", "u", count=3)]
 QUEUE = Row("queue", "there", "q")
@@ -82,7 +84,16 @@ def test_equal_is_said_only_where_all_could_be_read():
 
 
 def test_a_difference_is_in_either_store():
-    row = Row("unit", "differs", "u", place_here=places.log(640))
-    assert place_of(row, "here") == places.log(640)
-    assert place_of(row, "there") is None
+    unit = Row("unit", "differs", "u", fields="flag, tags", offset=640)
+    assert place_of(unit, "here") == place_of(unit, "there") == places.log(640, "flag")
+    tail = Row("unit", "here", "u", offset=640, is_beyond=True)
+    assert (place_of(tail, "here"), place_of(tail, "there")) == (places.log(640), None)
+    entry = Row("queue", "there", "t/0", queue=("t", 0, 5))
+    assert (place_of(entry, "here"), place_of(entry, "there")) == (None, places.queue("t", 0, 5))
+    indexed = Row("index", "here", "f/7", index_here=Entry("f", 7, 640))
+    assert (place_of(indexed, "here"), place_of(indexed, "there")) == (places.index("f", "entry", 7), None)
+    assert place_of(Row("config", "differs", "t a", table="t"), "here") == Place("config", name="t")
+    assert place_of(Row("checkpoint", "here", "f"), "there") == Place("checkpoint")
+    assert place_of(Row("state", "here", "abort"), "here") == Place("abort")
+    assert place_of(Row("state", "differs", "commit_log_file_size"), "here") is None
     assert place_of(None, "here") is None

@@ -9,8 +9,8 @@ import pytest
 from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
+from engine.inspection.tree_values import MAX_VALUES
 from viewer.config.config_model import ConfigModel, TableRow, read_rows
-from viewer.widgets.tree_values import MAX_VALUES
 
 TOPICS = {"topicConfigTable": {"A": {"perm": 6}}}
 

@@ -51,7 +51,7 @@ def test_a_group_offset_is_set_and_set_back(copy, tmp_path, capsys, name):
     assert golden_stores.changes(files_before, golden_stores.fingerprint(store)) == []
     assert main(["set-offset", str(store), group, topic, "0", str(old - 100), "--yes", "--json"]) == 0
     patch, patched = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (patch["type"], patch["kind"], patch["file"]) == ("patch", "writeFile", "config/consumerOffset.json")
+    assert (patch["type"], patch["action"], patch["file"]) == ("patch", "replaceFile", "config/consumerOffset.json")
     assert group_offset(store, group, topic, 0) == old - 100
     (folder,) = kept_in(tmp_path)
     assert patched["kept"]["folder"] == str(folder)

@@ -1,4 +1,4 @@
-"""All differences of two stores: units, queue entries, index entries, tables, checkpoint, state. No Qt.
+"""All differences of two stores: units, queue entries, index entries, tables, checkpoint, state.
 
 Both logs are walked in step at the same physical offsets. Equal bytes are skipped in blocks, undecoded; around bytes
 that differ both logs are walked unit by unit until they hold the same unit again. A run of units that only one store
@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.codec.message import Unit, list_fields
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import StoreError
-from viewer.compare.rebuild_work import BLOCK_ENTRIES, span, step_index
-from viewer.look.assets import tr
-from viewer.runtime import places
-from viewer.runtime.places import Place
-from viewer.widgets.tree_values import changes
+from engine.inspection.index_steps import BLOCK_ENTRIES, Entry, step_index
+from engine.inspection.tree_values import changes
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
-    from viewer.runtime.control import Control
 
 Kind = Literal["unit", "queue", "index", "config", "checkpoint", "state"]
 Side = Literal["here", "there", "differs"]
@@ -37,7 +34,8 @@ class Row:
     """A difference between the stores.
 
     ``side`` says which store has it, ``subject`` names it, ``count`` is its number of units or entries, ``size`` their
-    bytes. ``here`` and ``there`` describe what each store holds; ``place_here`` and ``place_there`` lead to it.
+    bytes. ``here`` and ``there`` describe what each store holds. Of the rest each kind has its own: ``offset`` in the
+    log, topic, queue id and queue offset of a unit or entry, an index entry of each side, the name of the table.
     """
 
     kind: Kind
@@ -48,8 +46,23 @@ class Row:
     fields: str = ""
     here: str = ""
     there: str = ""
-    place_here: Place | None = None
-    place_there: Place | None = None
+    offset: int | None = None
+    queue: tuple[str, int, int] | None = None
+    index_here: Entry | None = None
+    index_there: Entry | None = None
+    table: str = ""
+    is_beyond: bool = False
+    """True for units where the other log has no bytes."""
+
+
+class Control(Protocol):
+    """Tells the comparison when to stop, and takes its progress."""
+
+    def check(self) -> None:
+        """Raise if the comparison must stop."""
+
+    def report(self, done: float, total: float | None = None) -> None:
+        """Take the progress: bytes of log, or queues."""
 
 
 @dataclass(slots=True)
@@ -237,7 +250,7 @@ class _UnitRows:
         first_item, self._first = self._first, None
         if first_item is None:
             return
-        place, words = places.log(first_item.offset), _item_text(first_item)
+        words = _item_text(first_item)
         if self._count > 1:
             words = f"{first_item.offset:,} … {self._end:,}"
         is_here = self._side == "here"
@@ -251,15 +264,15 @@ class _UnitRows:
                 "",
                 words if is_here else "",
                 "" if is_here else words,
-                place,
-                place,
+                first_item.offset,
+                _queue_place(first_item),
             )
         )
 
     def add_differing(self, item: Unit | Blank | Damage, other_item: Unit | Blank | Damage) -> None:
         """Add a row for two items at the same offset that differ."""
         self.flush()
-        place, fields = places.log(item.offset), ""
+        fields = ""
         if isinstance(item, Unit) and isinstance(other_item, Unit):
             data, other_data = (
                 self._store.log.read(item.offset, item.size),
@@ -267,16 +280,12 @@ class _UnitRows:
             )
             names = list(_fields(data, other_data))
             fields = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
-            if names:
-                place = places.log(item.offset, names[0])
         elif type(item) is type(other_item) and item.size == other_item.size and not isinstance(item, Damage):
             return  # the padding of a blank has no meaning
-        subject = _subject(item if isinstance(item, Unit) else other_item)
-        self._add(
-            Row(
-                "unit", "differs", subject, 1, item.size, fields, _item_text(item), _item_text(other_item), place, place
-            )
-        )
+        named_item = item if isinstance(item, Unit) else other_item
+        texts = (_item_text(item), _item_text(other_item))
+        place = (item.offset, _queue_place(named_item))
+        self._add(Row("unit", "differs", _subject(named_item), 1, item.size, fields, *texts, *place))
 
 
 def _fields(data_here: bytes, data_there: bytes) -> Iterator[str]:
@@ -289,14 +298,21 @@ def _fields(data_here: bytes, data_there: bytes) -> Iterator[str]:
     yield from (name for name in other_fields if name not in fields)
 
 
+def _queue_place(item: Unit | Blank | Damage) -> tuple[str, int, int] | None:
+    return (item.topic, item.queue_id, item.queue_offset) if isinstance(item, Unit) else None
+
+
 def _subject(item: Unit | Blank | Damage) -> str:
     return f"{item.topic}/{item.queue_id}/{item.queue_offset:,}" if isinstance(item, Unit) else ""
 
 
 def _item_text(item: Unit | Blank | Damage) -> str:
     """Describe an item with its offset and size."""
-    kind = {Unit: tr("unit"), Blank: tr("blank"), Damage: tr("damage")}[type(item)]
-    return f"{kind} {item.offset:,} + {item.size:,}"
+    if isinstance(item, Unit):
+        return sentence("unit {offset:,} + {size:,}", offset=item.offset, size=item.size)
+    if isinstance(item, Blank):
+        return sentence("blank {offset:,} + {size:,}", offset=item.offset, size=item.size)
+    return sentence("damage {offset:,} + {size:,}", offset=item.offset, size=item.size)
 
 
 def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, stop: int, side: str, add: AddRow) -> None:
@@ -315,7 +331,6 @@ def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, sto
             if first_item is None and len(block):
                 first_item = store.log.unit_at(int(block.offset[0]), crc=False)
             offset = int(block.offset[-1]) if len(block) else offset
-    place = places.log(start)
     words = f"{start:,} … {stop:,}"
     subject = _subject(first_item) if isinstance(first_item, Unit) else ""
     is_here = side == "here"
@@ -329,13 +344,25 @@ def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, sto
             "",
             words if is_here else "",
             "" if is_here else words,
-            place if is_here else None,
-            None if is_here else place,
+            start,
+            _queue_place(first_item) if isinstance(first_item, Unit) else None,
+            is_beyond=True,
         )
     )
 
 
 # ---- queues and index ------------------------------------------------------------------------------------------------
+
+
+def served_span(queue: AnyQueue | None) -> tuple[int, int]:
+    """Return [first, end) of the entries that a broker would serve; for a batch queue, of its units by number."""
+    if queue is None:
+        return 0, 0
+    if queue.kind == "batch":
+        first_entry = queue.first_number
+        return first_entry, max(first_entry, queue.valid_end // queue.unit_size)
+    first_entry = max(queue.min_offset, 0)
+    return first_entry, max(first_entry, queue.max_offset)
 
 
 def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
@@ -357,11 +384,11 @@ def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
 def _queue(
     control: Control, name: tuple[str, int], queue: AnyQueue | None, other_queue: AnyQueue | None, add: AddRow
 ) -> None:
-    entries, other_entries = span(queue), span(other_queue)
+    entries, other_entries = served_span(queue), served_span(other_queue)
 
     def only(start: int, end: int, side: Literal["here", "there"]) -> None:
         if start < end:
-            words, place = f"{start:,} … {end - 1:,}", places.queue(*name, start)
+            words = f"{start:,} … {end - 1:,}"
             on_here = side == "here"
             add(
                 Row(
@@ -373,8 +400,7 @@ def _queue(
                     "",
                     words if on_here else "",
                     "" if on_here else words,
-                    place if on_here else None,
-                    None if on_here else place,
+                    queue=(*name, start),
                 )
             )
 
@@ -423,7 +449,6 @@ def _entries(
             offset_here, offset_there = (
                 f"{int(array['physical_offset'][run_start]):,}" for array in (entries, other_entries)
             )
-            place = places.queue(*name, block_start + run_start)
             add(
                 Row(
                     "queue",
@@ -434,8 +459,7 @@ def _entries(
                     ", ".join(names),
                     offset_here,
                     offset_there,
-                    place,
-                    place,
+                    queue=(*name, block_start + run_start),
                 )
             )
 
@@ -443,11 +467,9 @@ def _entries(
 def _index(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
     """Compare the entries of all index files in sequence: the file names differ between stores."""
     files, other_files = store.index_files(), other_store.index_files()
-    for entry_here, entry_there in step_index(control, files, other_files, _common_start(store, other_store)):
+    for entry_here, entry_there in step_index(control.check, files, other_files, _common_start(store, other_store)):
         entry = entry_here or entry_there
         assert entry is not None
-        place_here = places.index(entry_here.file, "entry", entry_here.number) if entry_here is not None else None
-        place_there = places.index(entry_there.file, "entry", entry_there.number) if entry_there is not None else None
         side: Side = "there" if entry_here is None else "here"
         add(
             Row(
@@ -459,8 +481,8 @@ def _index(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, a
                 "",
                 f"{entry_here.offset:,}" if entry_here else "",
                 f"{entry_there.offset:,}" if entry_there else "",
-                place_here,
-                place_there,
+                index_here=entry_here,
+                index_there=entry_there,
             )
         )
 
@@ -477,53 +499,20 @@ def _tables(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
     )
     for name in sorted(tables.keys() | other_tables.keys()):
         control.check()
-        place = Place("config", name=name)
         table, other_table = tables.get(name), other_tables.get(name)
-        table_places = (place if table is not None else None, place if other_table is not None else None)
         if table is None or other_table is None:
-            add(
-                Row(
-                    "config",
-                    "here" if other_table is None else "there",
-                    name,
-                    place_here=table_places[0],
-                    place_there=table_places[1],
-                )
-            )
+            add(Row("config", "here" if other_table is None else "there", name, table=name))
             continue
         if table.file != other_table.file:
-            add(
-                Row(
-                    "config",
-                    "differs",
-                    name,
-                    1,
-                    None,
-                    "",
-                    table.file or table.used,
-                    other_table.file or other_table.used,
-                    *table_places,
-                )
-            )
+            files = (table.file or table.used, other_table.file or other_table.used)
+            add(Row("config", "differs", name, 1, None, "", *files, table=name))
         for change in changes(table.value, other_table.value):
-            add(
-                Row(
-                    "config",
-                    "differs",
-                    f"{name} {change.path}",
-                    1,
-                    None,
-                    "",
-                    change.first_text or "",
-                    change.second_text or "",
-                    *table_places,
-                )
-            )
+            texts = (change.first_text or "", change.second_text or "")
+            add(Row("config", "differs", f"{name} {change.path}", 1, None, "", *texts, table=name))
 
 
 def _checkpoint(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
     fields, other_fields = _checkpoint_fields(store), _checkpoint_fields(other_store)
-    place = Place("checkpoint")
     for name in fields | other_fields:
         value, other_value = fields.get(name), other_fields.get(name)
         if value != other_value:
@@ -534,7 +523,7 @@ def _checkpoint(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -
                 if other_value is None
                 else "there"
             )
-            add(Row("checkpoint", side, name, 1, None, "", _value_text(value), _value_text(other_value), place, place))
+            add(Row("checkpoint", side, name, 1, None, "", _value_text(value), _value_text(other_value)))
 
 
 def _checkpoint_fields(store: StoreSnapshot) -> dict[str, int | str]:
@@ -555,7 +544,6 @@ def _value_text(value: int | str | None) -> str:
 def _state(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
     has_abort, other_has_abort = store.abort, other_store.abort
     if has_abort != other_has_abort:
-        place = Place("abort")
         add(
             Row(
                 "state",
@@ -566,8 +554,6 @@ def _state(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> Non
                 "",
                 "abort" if has_abort else "",
                 "abort" if other_has_abort else "",
-                place if has_abort else None,
-                place if other_has_abort else None,
             )
         )
     geometry, other_geometry = store.geometry, other_store.geometry

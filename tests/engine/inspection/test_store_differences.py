@@ -7,13 +7,12 @@ import struct
 from pathlib import Path
 
 import pytest
+from controls import FakeControl, StoppedByTest
 
+from engine.inspection import store_differences
 from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
-from tests.support.controls import FakeControl
-from viewer.compare import work as compare_work
-from viewer.compare.work import Differences, Row, compare, first_difference_position
-from viewer.runtime.jobs import Cancelled
+from engine.inspection.store_differences import Differences, Row, compare, first_difference_position
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 def differences(path: Path, other_path: Path, check_count: int = 0) -> Differences:
     result = Differences()
     with open_store(path) as store, open_store(other_path) as other_store:
-        compare(FakeControl(check_count, Cancelled), store, other_store, result)
+        compare(FakeControl(check_count, StoppedByTest), store, other_store, result)
     return result
 
 
@@ -68,7 +67,7 @@ def test_exactly_the_differing_units_are_named_with_their_fields(pair: tuple[Pat
         change(file, position + 16, struct.pack(">i", 77))  # the unit's flag
         assert size > 20
     rows = of_kind(differences(store, other_store), "unit")
-    assert [row.place_here and row.place_here.offset for row in rows] == [offset for offset, _ in changed]
+    assert [row.offset for row in rows] == [offset for offset, _ in changed]
     assert {(row.side, row.fields, row.count) for row in rows} == {("differs", "flag", 1)}
 
 
@@ -96,9 +95,7 @@ def test_the_missing_tail_of_a_shorter_log_is_one_row(pair: tuple[Path, Path]) -
             later.unlink()
     result = differences(store, other_store)
     (row,) = of_kind(result, "unit")
-    assert (row.side, row.count, row.place_there) == ("here", 40, None)
-    assert row.place_here is not None
-    assert row.place_here.offset == cut
+    assert (row.side, row.count, row.offset) == ("here", 40, cut)
     reversed_rows = of_kind(differences(other_store, store), "unit")
     assert [(row.side, row.count) for row in reversed_rows] == [("there", 40)]
 
@@ -122,7 +119,7 @@ def test_entries_that_differ_are_runs(pair: tuple[Path, Path]) -> None:
     ]
     shutil.rmtree(file.parent)
     (row,) = of_kind(differences(store_path, other_path), "queue")
-    assert (row.side, row.subject, row.place_there) == ("here", f"{topic}/{number}", None)
+    assert (row.side, row.subject) == ("here", f"{topic}/{number}")
 
 
 def test_index_tables_checkpoint_and_state(pair: tuple[Path, Path]) -> None:
@@ -156,7 +153,7 @@ def test_rows_are_bounded_and_all_are_counted(pair: tuple[Path, Path], monkeypat
     for offset, _ in offsets(store)[:10]:
         file, position = log_file(other_store, offset)
         change(file, position + 16, struct.pack(">i", 77))
-    monkeypatch.setattr(compare_work, "MAX_ROWS", 4)
+    monkeypatch.setattr(store_differences, "MAX_ROWS", 4)
     result = differences(store, other_store)
     assert len(result.rows) == 4
     assert result.is_truncated
@@ -169,8 +166,8 @@ def test_a_stop_keeps_the_results_so_far(pair: tuple[Path, Path]) -> None:
     file, position = log_file(other_path, offset)
     change(file, position + 16, struct.pack(">i", 77))
     result = Differences()
-    with open_store(path) as store, open_store(other_path) as other_store, pytest.raises(Cancelled):
-        compare(FakeControl(3, Cancelled), store, other_store, result)
+    with open_store(path) as store, open_store(other_path) as other_store, pytest.raises(StoppedByTest):
+        compare(FakeControl(3, StoppedByTest), store, other_store, result)
     assert [row.kind for row in result.rows] == ["unit"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.widgets.tree_values import MAX_DEPTH, Change, changes, value_text, values
+from engine.inspection.tree_values import MAX_DEPTH, Change, changes, value_text, values
 
 
 def test_every_leaf_has_its_path() -> None:

@@ -1,4 +1,4 @@
-"""Parsed tables as rows: every value with its path, and the differences between two tables. No Qt."""
+"""Parsed tables as rows: every value with its path, and the differences between two tables."""
 
 from __future__ import annotations
 
