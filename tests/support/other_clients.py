@@ -166,7 +166,7 @@ class ServerPair:
             conf.write_text("".join(f"{key}={value}\n" for key, value in self._config.items()))
             where = ["--namesrv-port", str(self._names_port)] if beside else ["--namesrv", self.namesrv]
             words = [sys.executable, "-m", "engine.cli", "serve", str(self.store), "--port", str(self._port), "--json"]
-            release = ["--like", ".".join(self._release.split(".")[:2])]
+            release = ["--release", ".".join(self._release.split(".")[:2])]
             self._broker.enter_context(_ended_cleanly([*words, *where, *release, "--config", str(conf)]))
         else:
             where = ["--namesrv-port" if beside else "--namesrv", self._names_port if beside else self.namesrv]
