@@ -19,7 +19,7 @@ all=yes
 for argument; do if [ -e "${argument%%::*}" ]; then all=no; fi; done
 if [ $all = yes ] && [ ! -e tests/project/__pycache__ ]; then
   for half in tests/engine "tests --ignore=tests/engine"; do
-    QT_QPA_PLATFORM=offscreen "$venv/bin/python" -m pytest --collect-only -q -p no:xdist $half >/dev/null 2>&1 &
+    STORESCOPE_COVERAGE='' QT_QPA_PLATFORM=offscreen "$venv/bin/python" -m pytest --collect-only -q -p no:xdist $half >/dev/null 2>&1 &
   done
   wait
 fi

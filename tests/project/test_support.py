@@ -111,3 +111,12 @@ def test_the_short_form_keeps_as_many_cases_as_a_test_says():
     assert [case for case in ten_cases if case not in partners.surplus_cases(ten_cases[::-1])] == kept_cases, (
         "the same in any order"
     )
+
+
+def test_the_branch_coverage_is_waited_for(tmp_path):
+    folder = tmp_path / "coverage"
+    folder.mkdir()
+    assert suite_minutes.coverage_report(folder, 0.01) == ["branch coverage is not measured yet"]
+    (folder / "report").write_text("one\ntwo\n")
+    assert suite_minutes.coverage_report(folder) == ["one", "two"]
+    assert not folder.exists()

@@ -10,6 +10,8 @@ Tests may run in several processes: a test's message for the end of the run trav
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -30,6 +32,8 @@ SUITES = {
     "bench": "bench",
 }
 TESTS = Path(__file__).resolve().parent.parent
+COVERAGE_FOLDER = Path(folder) if (folder := os.environ.pop("STORESCOPE_COVERAGE", "")) else None
+"""Where ``.ci/run`` lets branch coverage be written, in the first process only."""
 
 
 def folder_of(nodeid: str) -> str:
@@ -136,8 +140,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Processor())
 
 
+def coverage_report(folder: Path, patience_s: float = 180) -> list[str]:
+    """Return the lines of the branch coverage that ``.ci/run`` measures beside the tests, and remove its ``folder``."""
+    end = time.monotonic() + patience_s
+    while not (folder / "report").exists():
+        if time.monotonic() > end:
+            return ["branch coverage is not measured yet"]
+        time.sleep(0.2)
+    lines = (folder / "report").read_text("utf-8").splitlines()
+    shutil.rmtree(folder)
+    return lines
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Hook: print the lines of tests, the table of suites, and the longest files."""
+    """Hook: print the lines of tests, the table of suites, the longest files, and the branch coverage."""
+    if COVERAGE_FOLDER is not None:
+        terminalreporter.section("branch coverage")
+        for line in coverage_report(COVERAGE_FOLDER):
+            terminalreporter.write_line(line)
     reports = {key: listed for key, listed in terminalreporter.stats.items() if key}
     for heading, lines in accounts(report for listed in reports.values() for report in listed).items():
         terminalreporter.section(heading)
