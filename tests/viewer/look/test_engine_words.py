@@ -17,7 +17,7 @@ from engine.codec.words import duration_text
 from engine.errors import BadFilter, UsageError, cause_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
-from engine.inspection.snapshot import open_store
+from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.query import parse as parse_filter
 from engine.releases import name_next_start
 from engine.rules.catalogue import RULES
@@ -141,38 +141,28 @@ def test_the_findings_of_a_rule_are_in_chinese(themed_app: QApplication, rule: s
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_what_happened_at_a_place_is_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
-    new_store = healthy()
-    root = new_store.write(tmp_path / "store")
-    BROKEN[rule](root, new_store)
-    with open_store(root, CONFIG.get(rule)) as store:
-        *results, summary = check(store)
-    assert isinstance(summary, Summary)
-    reported = [summary.incident["whatHappened"]] if summary.incident is not None else []
-    assert_chinese([*reported, *(finding.message for finding in results if isinstance(finding, Finding))])
-
-
-@pytest.mark.parametrize("release", ["5.3", "4.9"])
-@pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_a_plan_is_in_chinese(themed_app: QApplication, rule: str, release: Release, tmp_path: Path) -> None:
+def test_check_and_plans_of_a_broken_store_are_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
     """The reason for a start's beginning stayed English after times became dates, and where no queue remains."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        try:
-            actual_plan = plan(store, release)
-        except UsageError as error:  # 4.9 and 5.3 do not read queues in a RocksDB
-            assert_chinese([error.what])
-            return
-    assert_chinese(
-        [
-            actual_plan.why,
-            actual_plan.end_reason,
-            *actual_plan.notes,
-            *(blocker.message for blocker in actual_plan.blockers),
-        ]
-    )
+        *results, summary = check(store)
+        assert isinstance(summary, Summary)
+        texts = [summary.incident["whatHappened"]] if summary.incident is not None else []
+        texts += [finding.message for finding in results if isinstance(finding, Finding)]
+        for release in ("5.3", "4.9"):
+            texts += plan_texts(store, release)
+    assert_chinese(texts)
+
+
+def plan_texts(store: StoreSnapshot, release: Release) -> list[str]:
+    """Return the sentences of the plan of a start, or why there is none."""
+    try:
+        start = plan(store, release)
+    except UsageError as error:  # 4.9 and 5.3 do not read queues in a RocksDB
+        return [error.what]
+    return [start.why, start.end_reason, *start.notes, *(blocker.message for blocker in start.blockers)]
 
 
 def assert_chinese(texts: Sequence[str]) -> None:
