@@ -89,6 +89,7 @@ class RocksDatabase:
                         name=name,
                         families=", ".join(sorted(names)),
                     ),
+                    is_whole=True,
                 )
         self._handles: dict[str, rocksdict.Rdict] = {}
         with self._errors():

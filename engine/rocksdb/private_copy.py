@@ -104,9 +104,12 @@ def _place(folder: Path) -> Path:
     return place
 
 
-def damaged(reading: Reading, file: Path, problem: str) -> DamagedDatabase:
-    """Record that a database cannot be read, so that nothing is concluded from it; return the error to raise."""
-    reading.note(file, problem, "read")
+def damaged(reading: Reading, file: Path, problem: str, *, is_whole: bool = False) -> DamagedDatabase:
+    """Record that a database cannot be read, so that nothing is concluded from it; return the error to raise.
+
+    ``is_whole``: its files are as they should be, but it holds other rows than a broker's.
+    """
+    reading.note(file, problem, "decode" if is_whole else "read")
     return DamagedDatabase(problem, file=str(file))
 
 
