@@ -227,3 +227,15 @@ def test_a_topic_that_no_folder_can_be_named_after_gets_no_queue(tmp_path):
     assert {queue.topic for queue in parts.queues} == {unit.topic for unit in store.units[:10]}
     assert [path.name for path in (tmp_path / "inner").iterdir()] == ["store"]
     assert list(tmp_path.iterdir()) == [tmp_path / "inner"]
+
+
+def test_a_plan_that_would_not_start_is_not_applied(tmp_path):
+    """The plan goes with the error: a caller shows its reasons."""
+    healthy(80).write(tmp_path)
+    second_file = sorted((tmp_path / "commitlog").iterdir())[1]
+    second_file.write_bytes(second_file.read_bytes()[:-8])
+    files_before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(recovery_apply.WouldNotStart) as refusal:
+        recovered_stores.recover(tmp_path, SMALL)
+    assert [blocker.finding for blocker in refusal.value.plan.blockers] == ["CL07"]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files_before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from handmade_stores import LOG_SIZE, healthy
 
@@ -82,3 +84,43 @@ def test_an_accelerated_start_begins_within_its_file_and_refuses_without_an_offs
     refused = planned(golden("broker-crash-5.5.1"), "5.5", enableAcceleratedRecovery=True)
     assert [blocker.finding for blocker in refused.blockers] == ["CK05"]
     assert planned(golden("broker-crash-5.5.1"), "5.4", enableAcceleratedRecovery=True).will_start
+
+
+def changed_checkpoint(root, position, value):
+    with (root / "checkpoint").open("r+b") as file:
+        file.seek(position)
+        file.write(struct.pack(">q", value))
+
+
+@pytest.mark.parametrize(
+    ("position", "value", "note"),
+    [
+        (32, 1 << 20, "The checkpoint's confirm offset 1,048,576 is after the end of the log"),
+        (0, -5, "The checkpoint holds numbers that no broker writes: "),
+    ],
+)
+def test_odd_numbers_of_the_checkpoint_are_noted(healthy_store, tmp_path, position, value, note):
+    healthy_store.write(tmp_path)
+    changed_checkpoint(tmp_path, position, value)
+    notes = planned(tmp_path, "5.3").notes
+    assert [text for text in notes if text.startswith(note)]
+
+
+@pytest.mark.parametrize(
+    ("release", "settings", "logics_offset", "why"),
+    [
+        ("5.4", {}, 0, "no later file's first unit was stored at or before"),
+        ("5.5", {}, 4200, "4,200 (the checkpoint's logicsPhysicalOffset)"),
+        ("5.5", {"enableAcceleratedRecovery": True}, 4200, "with enableAcceleratedRecovery the walk begins there"),
+        ("5.5", {"commitLogRecoverMaxNum": 1}, 3, "1 file"),
+        ("5.5", {"messageIndexSafe": True}, 4200, "and no later than the index"),
+    ],
+)
+def test_a_start_after_a_crash_says_why_it_begins_at_a_file(
+    healthy_store, tmp_path, release, settings, logics_offset, why
+):
+    healthy_store.write(tmp_path)
+    (tmp_path / "abort").touch()
+    if logics_offset:
+        changed_checkpoint(tmp_path, 40, logics_offset)
+    assert why in planned(tmp_path, release, **settings).why
