@@ -214,6 +214,12 @@ def cq(entry: CqEntry, verdict: str | None = None) -> Json:
     return record
 
 
+def logical_offset(place: tuple[int, int] | None) -> Json:
+    """Fields of a message of a static topic: its logical queue and logical offset."""
+    queue_id, offset = place if place is not None else (None, None)
+    return {"logicalQueueId": queue_id, "logicalOffset": offset}
+
+
 def moved_entry(moved: MovedEntry, verdict: str | None = None) -> Json:
     """A queue entry whose message is only in tiered storage, with its place there."""
     tiered = moved.tiered

@@ -35,6 +35,7 @@ NOT_YET_ANSWERED = (
     "broker-dledger",
     "wheel-snapshots",
     "tiered",
+    "static-topic",
     "without-mmap",
     "several-log",
     "controller",

@@ -48,7 +48,13 @@ def state_of(row: EntryRow) -> str:
 
 
 def queue_kind(
-    to_unit: ToUnit, *, several: bool = False, ext: bool = False, batch: bool = False, delay: bool = False
+    to_unit: ToUnit,
+    *,
+    several: bool = False,
+    ext: bool = False,
+    batch: bool = False,
+    delay: bool = False,
+    logical: bool = False,
 ) -> RecordKind:
     """Return the columns of the entries table, without those that are empty for all chosen queues."""
 
@@ -96,6 +102,8 @@ def queue_kind(
             filterable=False,
         ),
     ]
+    if logical:
+        columns.insert(2, number_column("logicalOffset", words("Logical offset"), 102))
     if several:
         columns[1:1] = [topic_column(width=150), number_column("queueId", words("Queue"), 56)]
     if batch:
@@ -165,6 +173,8 @@ def record(row: QueueRow) -> dict[str, Any]:
             "tieredPosition": row.tiered_position,
             "tieredOffset": row.tiered_offset,
         }
+    if row.logical_offset is not None:
+        document |= {"logicalQueueId": row.logical_queue_id, "logicalOffset": row.logical_offset}
     if row.batch_size is not None:
         document |= {"batchSize": row.batch_size, "storeTimestamp": row.store_timestamp}
     return document

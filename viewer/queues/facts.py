@@ -15,6 +15,7 @@ from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.queue_sides import BothSides, QueueOnBothSides, compare_queue, find_both_sides
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.static_topics import LogicalOffsets, LogicalRange, find_logical_offsets
 from engine.system_names import SCHEDULE_TOPIC
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile
@@ -66,6 +67,8 @@ class QueueFacts:
     first_in_log: int = 0
     """Queue offset of the first entry whose message is in the log."""
     tiered: TieredFacts | None = None
+    logical: tuple[LogicalRange, ...] = ()
+    """Parts of logical queues of a static topic that are in this queue."""
 
     @property
     def moved(self) -> tuple[int, int] | None:
@@ -162,9 +165,10 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
     readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
+    logical = _logical_offsets(store, list(progress))
     moved = {key: found for key in progress if (found := find_moved_messages(store, *key)) is not None}
     facts = {
-        key: queue_facts(store, reader, progress[key], moved.get(key))
+        key: replace(queue_facts(store, reader, progress[key], moved.get(key)), logical=_ranges_of(logical.get(key)))
         for key, reader in zip(progress, readers, strict=True)
     }
     if len(facts) <= MAX_COMPARED_ENTRIES:
@@ -175,7 +179,17 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
         for mark in queue.groups:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
-    return LoadedQueues(facts, QueueSource(store.log, readers, groups, moved=moved))
+    return LoadedQueues(facts, QueueSource(store.log, readers, groups, moved=moved, logical=logical))
+
+
+def _ranges_of(logical: LogicalOffsets | None) -> tuple[LogicalRange, ...]:
+    return () if logical is None else logical.ranges
+
+
+def _logical_offsets(store: StoreSnapshot, keys: list[QueueKey]) -> dict[QueueKey, LogicalOffsets]:
+    """The logical offsets of those queues that are part of a static topic."""
+    by_topic = {topic: find_logical_offsets(store, topic) for topic in dict.fromkeys(topic for topic, _ in keys)}
+    return {(topic, queue_id): by_topic[topic][queue_id] for topic, queue_id in keys if queue_id in by_topic[topic]}
 
 
 def _on_both_sides(store: StoreSnapshot, facts: QueueFacts) -> QueueFacts:

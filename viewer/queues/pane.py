@@ -267,6 +267,7 @@ class QueuesPane(Pane):
                 ext=any(f.has_ext for f in facts),
                 batch=any(f.kind == "batch" for f in facts),
                 delay=any(f.delayed for f in facts),
+                logical=any(f.logical for f in facts),
             )
         )
         self.table.setAccessibleName(tr("Entries of the queue"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead
@@ -17,6 +17,7 @@ from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
 from engine.inspection.moved_entries import MovedEntry, MovedMessages
 from engine.inspection.snapshot import AnyQueue
+from engine.inspection.static_topics import LogicalOffsets
 from engine.sentences import sentence
 from engine.store.queue_entry import CqEntry
 from engine.system_names import SCHEDULE_TOPIC
@@ -63,6 +64,9 @@ class EntryRow:
     tiered_position: int | None = None
     tiered_offset: int | None = None
     """Where the message is in tiered storage, if it is only there."""
+    logical_queue_id: int | None = None
+    logical_offset: int | None = None
+    """Logical queue and offset, in a static topic."""
 
     @property
     def next_offset(self) -> int:
@@ -119,7 +123,7 @@ class QueueSource:
     """Rows of one or several queues, one queue after the other; positions are row numbers.
 
     ``groups``: (topic, queue id) → queue offset → names of the groups that read there next. ``moved``: (topic, queue
-    id) → what tiered storage has of the queue.
+    id) → what tiered storage has of the queue. ``logical``: (topic, queue id) → logical offsets of a static topic.
     """
 
     start = 0
@@ -131,7 +135,9 @@ class QueueSource:
         groups: dict[tuple[str, int], dict[int, tuple[str, ...]]] | None = None,
         levels: tuple[int, ...] | None = None,
         moved: Mapping[tuple[str, int], MovedMessages] | None = None,
+        logical: Mapping[tuple[str, int], LogicalOffsets] | None = None,
     ) -> None:
+        self._logical = logical or {}
         self._log = log
         self._levels = levels
         self._groups = groups or {}
@@ -240,12 +246,17 @@ class QueueSource:
                 start + entry.queue_offset - part.first: entry for entry in queue.stored_entries(first_unit, end_unit)
             }
         rows: list[QueueRow] = [
-            self._row(part, n, part.first + n - start, entries.get(n))
+            self._with_logical_offset(self._row(part, n, part.first + n - start, entries.get(n)))
             for n in range(number, min(stop, start + part.count))
         ]
         if stop == self._starts[part_index + 1]:
             rows.append(_end_row(part, stop - 1))
         return rows
+
+    def _with_logical_offset(self, row: EntryRow) -> EntryRow:
+        logical = self._logical.get((row.topic, row.queue_id)) if self._logical else None
+        place = logical.find(row.queue_offset) if logical is not None else None
+        return row if place is None else replace(row, logical_queue_id=place[0], logical_offset=place[1])
 
     def _row(self, part: _Part, number: int, entry_number: int, entry: CqEntry | None) -> EntryRow:
         queue, moved = part.queue, part.moved

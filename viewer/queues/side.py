@@ -145,6 +145,11 @@ class QueueSide(QWidget):
         self._tiered.setAlignment(Qt.AlignmentFlag.AlignTop)
         tiered_body = column(self._tiered, margins=(12, 8, 12, 8))
         self._tiered_part = column(PaneHead(tr("Tiered storage")), tiered_body, Hairline(), gap=0)
+        self._logical = Label("", 12, "text2", wrap=True)
+        self._logical.setObjectName("queue.logical")
+        self._logical.setAlignment(Qt.AlignmentFlag.AlignTop)
+        logical_body = column(self._logical, margins=(12, 8, 12, 8))
+        self._logical_part = column(PaneHead(tr("Static topic")), logical_body, Hairline(), gap=0)
         self._minimum = Label("", 12, "text2", wrap=True)
         self._minimum.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._build()
@@ -171,6 +176,7 @@ class QueueSide(QWidget):
             self._skew_part,
             self._sides_part,
             self._tiered_part,
+            self._logical_part,
             PaneHead(tr("Minimum"), tr("computed as a broker does; no file has it")),
             column(self._minimum, margins=(12, 8, 12, 8)),
         ):
@@ -224,6 +230,9 @@ class QueueSide(QWidget):
             facts.append(Fact(tr("Unit"), number(entry.physical_offset), note, place=places.log(entry.physical_offset)))
         else:
             facts.append(Fact(tr("State"), tr(VERDICTS[state_of(entry)][1]), "", code=False))
+        if entry.logical_offset is not None:
+            note = tr("in logical queue {number}", number=entry.logical_queue_id)
+            facts.append(Fact(tr("Logical"), number(entry.logical_offset), note))
         if entry.tiered_file is not None and entry.tiered_position is not None:
             facts.append(Fact(tr("Tiered file"), PurePath(entry.tiered_file).name))
             facts.append(Fact(tr("Position"), number(entry.tiered_position), f"{entry.size:,} B"))
@@ -321,6 +330,9 @@ class QueueSide(QWidget):
         shown = min(max(len(groups), 2), _MAX_GROUP_ROWS)
         self.groups.setFixedHeight(px(26 + 24 * shown + 6))
         self._minimum.setText("" if facts is None else minimum_words(facts))
+        logical = "" if facts is None else logical_words(facts)
+        self._logical.setText(logical)
+        self._logical_part.setVisible(bool(logical))
         tiered = "" if facts is None else tiered_words(facts)
         self._tiered.setText(tiered)
         self._tiered_part.setVisible(bool(tiered))
@@ -368,6 +380,29 @@ def sides_words(facts: QueueFacts) -> str:
             engine_words(both.next_start),
         )
     )
+
+
+def logical_words(facts: QueueFacts) -> str:
+    """Return which offsets of which logical queues are in this queue; "" if its topic is not static."""
+    lines = []
+    for item in facts.logical:
+        bounds = item.logical_bounds
+        if bounds is None:
+            lines.append(tr("Logical queue {number}: it has no place yet.", number=item.queue_id))
+            continue
+        lines.append(
+            tr(
+                "Logical queue {number}: its offsets {low:,} to {high:,}.",
+                number=item.queue_id,
+                low=bounds[0],
+                high=bounds[1],
+            )
+        )
+        if item.is_leading:
+            lines.append(tr("New messages of the logical queue come into this queue."))
+        else:
+            lines.append(tr("Another queue has the newer messages of the logical queue."))
+    return "\n".join(lines)
 
 
 def tiered_words(facts: QueueFacts) -> str:

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 out.line(json.dumps(table.value, ensure_ascii=False, indent=2))
         for item in logical_ranges(store):
             out.record(_record(item))
-            out.line(escape_controls(_text(item)))
+            out.line(escape_controls(range_text(item)))
         for name, value in binary_tables(store):
             table_count += 1
             out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
@@ -97,7 +97,8 @@ def _record(item: LogicalRange) -> dict[str, Any]:
     }
 
 
-def _text(item: LogicalRange) -> str:
+def range_text(item: LogicalRange) -> str:
+    """Return a range of a logical queue as one line."""
     role = " (leader)" if item.is_leading else ""
     text = f"{item.topic}, logical queue {item.queue_id}: queue {item.range.queue_id} of {item.range.broker}{role}"
     if not item.range.is_placed:

@@ -17,8 +17,12 @@ from engine.cli.options import (
     open_named_store,
 )
 from engine.cli.output import Output
+from engine.errors import UsageError
 from engine.inspection import records
 from engine.inspection.get_message import get_message
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.static_topics import find_logical_offsets, find_range
+from engine.sentences import sentence
 from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, TagFilter
 
 
@@ -46,6 +50,11 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--sql", metavar="EXPR", help="only messages that match this SQL92 expression, as in a subscription"
     )
+    parser.add_argument(
+        "--logical",
+        action="store_true",
+        help="QUEUE and OFFSET are those of a logical queue of a static topic, as its clients name them",
+    )
     add_masking(parser)
     parser.set_defaults(run=run)
 
@@ -54,19 +63,43 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         store.settle_log_end()
         unit_filter = _filter(args.tag, args.sql)
-        result = get_message(store, args.topic, args.queue, args.offset, args.max_count, unit_filter)
-        out.record(records.get_result(result))
+        queue_id, offset = _physical(args, store) if args.logical else (args.queue, args.offset)
+        result = get_message(store, args.topic, queue_id, offset, args.max_count, unit_filter)
+        logical = find_logical_offsets(store, args.topic).get(queue_id)
+        place = logical.find(offset) if logical is not None else None
+        out.record(records.get_result(result) | (records.logical_offset(place) if logical is not None else {}))
+        queue = f"{queue_id}: " if logical is not None else ""
         out.fields(
             (
                 ("Status", result.status),
                 ("Next offset", f"{result.next_begin_offset:,}"),
-                ("Queue", f"{result.min_offset:,} to {result.max_offset:,}"),
+                ("Queue", f"{queue}{result.min_offset:,} to {result.max_offset:,}"),
+                *((("Logical queue", f"{place[0]}, from offset {place[1]:,} on"),) if place is not None else ()),
                 ("Messages", f"{result.count:,}"),
             )
         )
         for unit in result.units:
             print_unit(store, unit, out)
     return 0
+
+
+def _physical(args: argparse.Namespace, store: StoreSnapshot) -> tuple[int, int]:
+    """Return queue id and offset of a logical offset. Raises :class:`UsageError` if the store does not have it."""
+    item = find_range(store, args.topic, args.queue, args.offset)
+    if item is None:
+        raise UsageError(
+            sentence("{topic} has no logical queue {queue} in this store", topic=args.topic, queue=args.queue)
+        )
+    if not item.is_local:
+        raise UsageError(
+            sentence(
+                "logical offset {offset:,} is in queue {queue} of {broker}, another broker's store",
+                offset=args.offset,
+                queue=item.range.queue_id,
+                broker=item.range.broker,
+            )
+        )
+    return item.range.queue_id, max(item.range.physical(args.offset), 0)
 
 
 def _filter(tag: str | None, sql: str | None) -> MessageFilter | None:

@@ -9,6 +9,7 @@ import shlex
 from typing import Any
 
 from engine.cli.commands import groups, mqadmin_cluster, mqadmin_files
+from engine.cli.commands.config import range_text
 from engine.cli.commands.message import show
 from engine.cli.commands.units import print_unit, unit_of
 from engine.cli.options import add_command, add_release, common_options, count, moment, number, open_named_store
@@ -22,6 +23,7 @@ from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, MAX_TIME_MS, Match, TraceStep, trace
 from engine.inspection.lookup import by_key, by_offset_id
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.static_topics import find_logical_offsets, logical_ranges
 from engine.sentences import sentence
 
 _STATUS = (
@@ -30,6 +32,12 @@ _STATUS = (
     Column("Min offset", "minOffset", "number"),
     Column("Max offset", "maxOffset", "number"),
     Column("Last updated", "lastUpdateTimestamp", "time"),
+)
+_STATIC_STATUS = (
+    *_STATUS,
+    Column("Logical queue", "logicalQueueId", "plain"),
+    Column("Min logical", "minLogicalOffset", "number"),
+    Column("Max logical", "maxLogicalOffset", "number"),
 )
 _PRINT_LIMIT = 2000
 _EXAMPLE_ID = "0A00000500002A9F0000000000002001"
@@ -230,19 +238,28 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
                 sentence("expected queues of topic {topic}, found no folder for it", topic=args.topic),
                 file=str(store.path),
             )
+        logical_offsets = find_logical_offsets(store, args.topic)
         for number_, queue in queues.items():
             newest = queue.entry(queue.max_offset - 1) if queue.max_offset > max(queue.min_offset, 0) else None
-            out.record(
-                {
-                    "type": "topicStatus",
-                    "topic": args.topic,
-                    "queueId": number_,
-                    "minOffset": queue.min_offset,
-                    "maxOffset": queue.max_offset,
-                    "lastUpdateTimestamp": store_time(store, newest) if newest else None,
-                },
-                _STATUS,
-            )
+            status = {
+                "type": "topicStatus",
+                "topic": args.topic,
+                "queueId": number_,
+                "minOffset": queue.min_offset,
+                "maxOffset": queue.max_offset,
+                "lastUpdateTimestamp": store_time(store, newest) if newest else None,
+            }
+            if not logical_offsets:
+                out.record(status, _STATUS)
+            for item in logical_offsets[number_].ranges if number_ in logical_offsets else ():
+                low, high = item.logical_bounds or (None, None)
+                logical = {"logicalQueueId": item.queue_id, "minLogicalOffset": low, "maxLogicalOffset": high}
+                out.record(status | logical, _STATIC_STATUS)
+            if logical_offsets and number_ not in logical_offsets:
+                out.record(status, _STATIC_STATUS)
+        for item in logical_ranges(store, args.topic):
+            if not item.is_local:
+                out.line(f"-- {range_text(item)}")
     return 0
 
 

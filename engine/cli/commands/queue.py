@@ -13,8 +13,10 @@ from engine.inspection.entry_verdict import resolve
 from engine.inspection.moved_entries import MovedEntry, MovedMessages, find_moved_messages
 from engine.inspection.queue_sides import compare_sides, find_both_sides
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.static_topics import LogicalOffsets, find_logical_offsets
 from engine.inspection.undecoded import in_dledger
 from engine.sentences import plural, sentence
+from engine.store.queue_entry import CqEntry
 
 COLUMNS = (
     Column("Queue offset", "queueOffset", "number"),
@@ -24,6 +26,10 @@ COLUMNS = (
     Column("State", "state"),
     Column("Batch", "batchSize", "number"),
     Column("Verdict", "verdict"),
+)
+LOGICAL_COLUMNS = (
+    Column("Logical queue", "logicalQueueId", "plain"),
+    Column("Logical offset", "logicalOffset", "number"),
 )
 TIERED_COLUMNS = (*COLUMNS, Column("Tiered offset", "tieredOffset", "number"))
 BOTH_COLUMNS = (
@@ -79,17 +85,25 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 file=str(store.path),
             )
         columns = COLUMNS if moved is None else TIERED_COLUMNS
+        logical = find_logical_offsets(store, args.topic).get(args.queue)
+        if logical is not None:
+            columns = (columns[0], *LOGICAL_COLUMNS, *columns[1:])
         for entry in moved_entries.entries(queue, moved, args.start, args.stop):
             if isinstance(entry, MovedEntry):
                 assert moved is not None
                 verdict = moved.resolve(entry).verdict if args.resolve else None
-                out.record(records.moved_entry(entry, verdict), columns)
+                out.record(records.moved_entry(entry, verdict) | _logical(logical, entry), columns)
                 continue
             is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)
             verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve and is_decoded else None
-            out.record(records.cq(entry, verdict), columns)
+            out.record(records.cq(entry, verdict) | _logical(logical, entry), columns)
         out.line(f"-- {args.topic}/{args.queue}: {_span(store, queue, unbounded is not None, moved)}")
     return 0
+
+
+def _logical(logical: LogicalOffsets | None, entry: CqEntry | MovedEntry) -> dict[str, Any]:
+    """Return the fields of an entry in a static topic."""
+    return {} if logical is None else records.logical_offset(logical.find(entry.queue_offset))
 
 
 def _span(store: StoreSnapshot, queue: AnyQueue | None, is_unbounded: bool, moved: MovedMessages | None) -> str:

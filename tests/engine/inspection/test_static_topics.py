@@ -7,10 +7,14 @@ from pathlib import Path
 
 import agree
 import handmade_stores
+import pytest
 
+from engine.codec.message import Unit
 from engine.codec.queue_mappings import MappedRange, TopicMapping
 from engine.inspection.snapshot import open_store
 from engine.inspection.static_topics import logical_ranges
+
+STATIC = "static-topic-5.5.1"
 
 
 def static_store(root: Path, ranges: tuple[MappedRange, ...]) -> int:
@@ -43,3 +47,38 @@ def test_config_lists_logical_queues(tmp_path: Path) -> None:
     (row,) = [row for row in agree.records_of("config", tmp_path) if row["type"] == "logicalQueue"]
     assert (row["topic"], row["isLeader"]) == ("Orders", True)
     assert (row["maxOffset"], row["maxLogicalOffset"]) == (end, 500 + end)
+
+
+@pytest.mark.golden
+def test_offsets_are_those_that_brokers_and_mqadmin_gave(golden, golden_account) -> None:
+    """A physical offset of a static topic says nothing to a client: queue 2 began with offset 0, which is 10,000."""
+    root, lines = golden(STATIC), list(golden_account(STATIC, "truth.jsonl.xz"))
+    entries = {
+        row["physicalOffset"]: (row["logicalQueueId"], row["logicalOffset"])
+        for queue_id in range(4)
+        for row in agree.records_of("queue", root, "Ledger", queue_id)
+    }
+    with open_store(root) as store:
+        units = {item.keys[0]: item.offset for item in store.log.walk() if isinstance(item, Unit) and item.keys}
+    sends = [line for line in lines if line["kind"] == "send" and line["broker"] == "broker-b"]
+    assert len(sends) == len(entries) == 40
+    for send in sends:
+        assert entries[units[send["key"]]] == (send["logicalQueueId"], send["logicalOffset"])
+    rows = agree.records_of("topicStatus", "-s", root, "-t", "Ledger")
+    reported = {(line["broker"], line["queueId"]): line for line in lines if line["kind"] == "topicStatus"}
+    for row in rows:
+        physical = reported["broker-b", row["queueId"]]
+        assert (row["minOffset"], row["maxOffset"]) == (physical["minOffset"], physical["maxOffset"])
+        assert row["maxLogicalOffset"] == reported["__syslo__global__", row["logicalQueueId"]]["maxOffset"]
+
+
+@pytest.mark.golden
+def test_messages_are_read_by_logical_offset(golden) -> None:
+    root = golden(STATIC)
+    answer, *units = agree.records_of("get", root, "Ledger", 1, 10_003, "--logical", "--max", 2)
+    assert (answer["logicalQueueId"], answer["logicalOffset"], answer["nextBeginOffset"]) == (1, 10_003, 5)
+    assert [(unit["queueId"], unit["queueOffset"]) for unit in units] == [(2, 3), (2, 4)]
+    _, _, words = agree.command("get", root, "Ledger", 1, 3, "--logical")
+    assert "logical offset 3 is in queue 0 of broker-a, another broker's store" in words
+    _, _, words = agree.command("get", root, "Ledger", 9, 3, "--logical")
+    assert "Ledger has no logical queue 9 in this store" in words

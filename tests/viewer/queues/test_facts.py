@@ -12,6 +12,7 @@ from engine.inspection.moved_entries import find_moved_messages
 from viewer.queues.columns import record, state_of
 from viewer.queues.facts import look, own_unit
 from viewer.queues.rows import QueueSource
+from viewer.queues.side import logical_words
 from viewer.queues.verdict_work import Verdicts, count_verdicts
 
 
@@ -84,3 +85,12 @@ def test_messages_that_are_only_in_tiered_storage_are_rows_and_counted(golden, t
             find_moved_messages(store, "Orders", 0),
         )
         assert (counts.counts, counts.complete) == ({"moved": 111, "ok": 9}, True)
+
+
+@pytest.mark.golden
+def test_entries_of_a_static_topic_have_their_logical_offsets(golden):
+    with open_store(golden("static-topic-5.5.1")) as store:
+        loaded = look(store, [("Ledger", 2)])
+        rows = loaded.source.read(0, 0, loaded.source.end).rows[:-1]
+        assert [(row.logical_queue_id, row.logical_offset) for row in rows] == [(1, 10_000 + n) for n in range(8)]
+        assert "Logical queue 1: its offsets 10,000 to 10,008." in logical_words(loaded.facts["Ledger", 2])
