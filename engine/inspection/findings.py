@@ -35,6 +35,7 @@ from engine.inspection.check import (
     wrong_copies,
 )
 from engine.inspection.check import groups as check_groups
+from engine.inspection.check import lite_topics as check_lite_topics
 from engine.inspection.check import rocksdb_index_rows as check_index_rows
 from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
@@ -48,6 +49,7 @@ from engine.inspection.check.consequences import QueueConsequences
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.next_start import StartEffects, agree
+from engine.inspection.check.priorities import PriorityPlaces
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.older_front import older_front
@@ -213,7 +215,9 @@ def _all_findings(
     index = IndexCheck(index_files, topics, live=store.lock_state == "held")
     start_offset = older.start if older is not None else max(store.log.min_offset, 0)
     deliveries = TimerDeliveries(store, topics)
-    stop = _walk(store, topics, _Checks(log, queues, index, deliveries), start_offset, cancel, progress, proofs)
+    priorities = PriorityPlaces(store)
+    checks = _Checks(log, queues, index, deliveries, priorities)
+    stop = _walk(store, topics, checks, start_offset, cancel, progress, proofs)
     log.finish(stop)
     starts.log, starts.queues = log, queues
     yield log.units
@@ -245,6 +249,8 @@ def _all_findings(
             else []
         )
         store_findings += _until_unreadable(check_static_topics.findings(store)) if is_decoded else []
+        store_findings += _until_unreadable(check_lite_topics.findings(store)) if is_decoded else []
+        store_findings += priorities.findings()
         store_findings += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
         store_findings += _until_unreadable(
             index_findings.findings(store, log, index, queue_consequences.odd_units, starts.indexed_from)
@@ -278,10 +284,11 @@ class _Checks(NamedTuple):
     queues: QueueCheck
     keys: IndexCheck
     deliveries: TimerDeliveries
+    priorities: PriorityPlaces
 
     def skip(self, proof: Proof) -> bool:
         """Skip a proven range. Return False if it must be walked."""
-        if self.deliveries.is_active:
+        if self.deliveries.is_active or self.priorities.is_active:
             return False
         if not (self.log.accepts(proof) and self.queues.accepts(proof) and self.keys.skip(proof)):
             return False
@@ -295,6 +302,7 @@ class _Checks(NamedTuple):
         if len(good):
             self.queues.block(columns, good)
             self.deliveries.block(columns, good)
+            self.priorities.block(columns, good)
             with contextlib.suppress(CannotRead):  # recorded by ``reading``: rules about the complete index stay silent
                 self.keys.block(columns, good)
 

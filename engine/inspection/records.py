@@ -20,6 +20,7 @@ from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
 if TYPE_CHECKING:
     from engine.inspection.get_message import GetResult
     from engine.inspection.info import StoreInfo, TieredInfo
+    from engine.inspection.lite_topics import LiteTopic
     from engine.inspection.lost_units import LostUnit
     from engine.inspection.moved_entries import MovedEntry
     from engine.inspection.positions import Position, Positions
@@ -212,6 +213,21 @@ def cq(entry: CqEntry, verdict: str | None = None) -> Json:
     if verdict is not None:
         record["verdict"] = verdict
     return record
+
+
+def lite_topic(lite: LiteTopic) -> Json:
+    """A lite topic: its light queue, when a broker deletes it, and how far groups with an offset are behind."""
+    return {
+        "type": "liteTopic",
+        "topic": lite.topic,
+        "liteTopic": lite.name,
+        "queue": lite.queue,
+        "minOffset": lite.min_offset,
+        "maxOffset": lite.max_offset,
+        "lastUpdateTimestamp": lite.last_timestamp,
+        "expirationTimestamp": lite.expires_at,
+        "groups": [{"group": group, "behind": count} for group, count in lite.behind],
+    }
 
 
 def logical_offset(place: tuple[int, int] | None) -> Json:

@@ -208,10 +208,21 @@ def topics(store: StoreSnapshot) -> dict[str, TopicConfig] | None:
     return None if table is None else {row.name: row for row in config_tables.topics(table).rows}
 
 
-def groups(store: StoreSnapshot) -> set[str] | None:
+def priority_topics(store: StoreSnapshot) -> list[str]:
+    """Topics of type PRIORITY. Raises :class:`CannotRead`."""
+    return [name for name, row in (topics(store) or {}).items() if row.attributes.get("message.type") == "PRIORITY"]
+
+
+def group_rows(store: StoreSnapshot) -> list[config_tables.SubscriptionGroup] | None:
     """Declared groups; None if no table was loaded. Raises :class:`CannotRead`."""
     table = loaded(store, "subscriptionGroup.json")
-    return None if table is None else {row.name for row in config_tables.subscription_groups(table).rows}
+    return None if table is None else list(config_tables.subscription_groups(table).rows)
+
+
+def groups(store: StoreSnapshot) -> set[str] | None:
+    """Names of the declared groups; None if no table was loaded. Raises :class:`CannotRead`."""
+    rows = group_rows(store)
+    return None if rows is None else {row.name for row in rows}
 
 
 class DiscardedFilters(NamedTuple):

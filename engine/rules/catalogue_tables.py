@@ -509,6 +509,34 @@ CM03 = _rule(
     "key again: storescope queue --resolve lists those that the log still has.",
     needs=BOTH | CONFIG,
 )
+CQ18 = _rule(
+    "CQ18",
+    "note",
+    "Messages in a higher queue than that of their priority",
+    "Since 5.4 a broker puts a message into the queue with the number of its priority, or into the last one if there "
+    "are fewer. A pop of a topic of type PRIORITY reads the highest queue first, so these messages come too early. "
+    "Looked for in stores with a topic of type PRIORITY, in topics of every type.",
+    "nothing, if a broker before 5.4 stored them: it does not know priorities. Otherwise find out what put them into "
+    "this queue.",
+    needs=LOG | CONFIG,
+)
+LT01 = _rule(
+    "LT01",
+    "note",
+    "Lite topics that a broker deletes",
+    "A broker of 5.5 deletes a lite topic once nothing has come for lite.topic.expiration minutes, and not before 15 "
+    "minutes, read or not. Its messages stay in their topic, but no lite consumer gets them.",
+    "nothing, if these lite topics are no longer needed. To keep them, give the topic a greater lite.topic.expiration, "
+    "or -1, within 15 minutes after the start: mqadmin updateTopic -a +lite.topic.expiration=-1.",
+    kinds={
+        "unread": Kind(
+            "warn",
+            "groups have not read them all. Give the topic a greater lite.topic.expiration, or -1, within 15 minutes "
+            "after the start (mqadmin updateTopic -a +lite.topic.expiration=-1), and let the groups read.",
+        ),
+    },
+    needs=BOTH | CONFIG,
+)
 TS01 = _rule(
     "TS01",
     "error",

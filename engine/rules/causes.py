@@ -90,6 +90,8 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("DK01", sentence("a foreign file or folder was put into the store's folders")),
     ("CM02", sentence("bytes of a compacted queue are damaged")),
     ("CM03", sentence("the files of compacted queues are lost")),
+    ("CQ18", sentence("something other than a broker of 5.4 or later stored messages with a priority")),
+    ("LT01", sentence("no message came to a lite topic for longer than its topic allows")),
     ("TS01", sentence("files of tiered storage are lost")),
     ("CQ15", sentence("ext files of queues are gone, empty or short")),
     ("IX01", sentence("the header of an index file does not match its entries")),

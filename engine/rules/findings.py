@@ -318,6 +318,7 @@ _GROUPS: dict[str, Group] = {
     "IX": "index",
     "CM": "queue",
     "TS": "queue",
+    "LT": "queue",
     "CK": "checkpoint",
     "CF": "config",
     "AB": "state",

@@ -353,6 +353,38 @@ def gap_before_dispatch(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root / "consumequeue")
 
 
+def of_release_55(root: Path) -> None:
+    """Make the store one that a broker of 5.5 wrote last: its index would have entries of tags."""
+    shutil.rmtree(root / "index", ignore_errors=True)
+    data = (root / "checkpoint").read_bytes() if (root / "checkpoint").exists() else bytes(4096)
+    (root / "checkpoint").write_bytes(data[:40] + struct.pack(">q", 1) + data[48:])
+
+
+def priority_in_higher_queue(root: Path, handmade: HandmadeStore) -> None:
+    """A message of priority 0 is in queue 1 of a topic of type PRIORITY."""
+    shutil.rmtree(root)
+    handmade.put("Orders", 1, more={"_SYS_MSG_PRIORITY_": "0", "CLUSTER": "c"})
+    handmade.write(root)
+    of_release_55(root)
+    topic = {"attributes": {"message.type": "PRIORITY"}}
+    table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": topic, "Payments": {}}}))
+
+
+def lite_topic_due(root: Path, handmade: HandmadeStore) -> None:
+    """The last message of a lite topic is older than its topic allows."""
+    shutil.rmtree(root)
+    handmade.put(more={"INNER_MULTI_DISPATCH": "%LMQ%$Orders$a", "INNER_MULTI_QUEUE_OFFSET": "0", "__LITE_TOPIC": "a"})
+    handmade.write(root)
+    message = handmade.units[-1]
+    folder = root / "consumequeue" / "%LMQ%$Orders$a" / "0"
+    folder.mkdir(parents=True)
+    entry = struct.pack(">qiq", message.offset, message.size, 0)
+    (folder / f"{0:020d}").write_bytes(entry.ljust(queue(root).stat().st_size, b"\0"))
+    of_release_55(root)
+    topic = {"attributes": {"message.type": "LITE", "lite.topic.expiration": "30"}}
+    table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": topic, "Payments": {}}}))
+
+
 def tiered_segment_lost(root: Path, store: HandmadeStore) -> None:
     """Name a file of tiered storage that is not there."""
     (root / "tiered" / tiered.cluster_folder("c")).mkdir(parents=True)
@@ -383,6 +415,8 @@ BROKEN = {
     "CL13": later_than_born,
     "CM01": compacted,
     "TS01": tiered_segment_lost,
+    "CQ18": priority_in_higher_queue,
+    "LT01": lite_topic_due,
     "CM02": lambda root, store: patch(compacted(root, store), 90, b"\xff"),
     "CM03": lambda root, store: shutil.rmtree(compacted(root, store).parents[3]),
     "CQ01": lambda root, store: patch(queue(root), 400, b"too long"),

@@ -455,6 +455,16 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "checkResult": str,
     },
     "cqDifference": {"topic": str, "queueId": int, "queueOffset": int},
+    "liteTopic": {
+        "topic": str,
+        "liteTopic": str,
+        "queue": str,
+        "minOffset": int,
+        "maxOffset": int,
+        "lastUpdateTimestamp": OPTIONAL_NUMBER,
+        "expirationTimestamp": OPTIONAL_NUMBER,
+        "groups": [{"group": str, "behind": int}],
+    },
 }
 
 

@@ -36,6 +36,7 @@ NOT_YET_ANSWERED = (
     "wheel-snapshots",
     "tiered",
     "static-topic",
+    "lite-priority",
     "without-mmap",
     "several-log",
     "controller",

@@ -13,7 +13,7 @@ from engine.cli.commands.config import range_text
 from engine.cli.commands.message import show
 from engine.cli.commands.units import print_unit, unit_of
 from engine.cli.options import add_command, add_release, common_options, count, moment, number, open_named_store
-from engine.cli.output import Column, Output
+from engine.cli.output import Column, Output, escape_controls
 from engine.codec.index_keys import INDEX_TYPES
 from engine.english import number_of
 from engine.errors import StoreError
@@ -21,6 +21,7 @@ from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, MAX_TIME_MS, Match, TraceStep, trace
+from engine.inspection.lite_topics import lite_groups, lite_topics
 from engine.inspection.lookup import by_key, by_offset_id
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.static_topics import find_logical_offsets, logical_ranges
@@ -38,6 +39,14 @@ _STATIC_STATUS = (
     Column("Logical queue", "logicalQueueId", "plain"),
     Column("Min logical", "minLogicalOffset", "number"),
     Column("Max logical", "maxLogicalOffset", "number"),
+)
+_LITE_TOPICS = (
+    Column("Lite topic", "liteTopic"),
+    Column("Min offset", "minOffset", "number"),
+    Column("Max offset", "maxOffset", "number"),
+    Column("Last updated", "lastUpdateTimestamp", "time"),
+    Column("Deleted after", "expirationTimestamp", "time"),
+    Column("Unread by", "unreadBy"),
 )
 _PRINT_LIMIT = 2000
 _EXAMPLE_ID = "0A00000500002A9F0000000000002001"
@@ -260,7 +269,19 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
         for item in logical_ranges(store, args.topic):
             if not item.is_local:
                 out.line(f"-- {range_text(item)}")
+        _print_lite_topics(store, args.topic, out)
     return 0
+
+
+def _print_lite_topics(store: StoreSnapshot, topic: str, out: Output) -> None:
+    """Print the lite topics of a topic, when a broker deletes each, and the groups that may read them."""
+    for lite in lite_topics(store, topic):
+        record = records.lite_topic(lite)
+        unread = ", ".join(f"{group} ({count:,})" for group, count in lite.unread)
+        out.record(record if out.as_json else record | {"unreadBy": unread}, _LITE_TOPICS)
+    for group in lite_groups(store, topic):
+        settings = ", ".join(f"{name}={value}" for name, value in group.attributes)
+        out.line(f"-- group {escape_controls(group.name)}: {escape_controls(settings)}")
 
 
 def _queue(store: StoreSnapshot, args: argparse.Namespace) -> AnyQueue:

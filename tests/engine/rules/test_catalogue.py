@@ -13,7 +13,7 @@ from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Kind, at_least
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 def test_a_rule_has_a_title_a_reason_and_a_step(rule):
-    assert re.fullmatch(r"(CL|CM|TS|CQ|IX|CK|CF|AB|TM|DK|DL|RP)\d\d", rule.id)
+    assert re.fullmatch(r"(CL|CM|TS|LT|CQ|IX|CK|CF|AB|TM|DK|DL|RP)\d\d", rule.id)
     assert rule.severity in SEVERITIES
     assert len(rule.title) > 10
     assert rule.explanation.endswith(".")
