@@ -27,6 +27,12 @@ def priority_of(message_properties: Mapping[str, str]) -> int:
     return value if 0 <= value < 1 << 31 else -1
 
 
+def counting_priority(message_properties: Mapping[str, str]) -> int | None:
+    """Return the priority by which a broker chooses the queue; None if there is none that counts."""
+    value = priority_of(message_properties)
+    return value if value >= 0 and is_priority_message(message_properties) else None
+
+
 def is_priority_message(message_properties: Mapping[str, str]) -> bool:
     """Return True if the priority counts: not for transactions, delayed messages, and messages of an ordered group."""
     if message_properties.get(properties.TRANSACTION_PREPARED, "").lower() == "true":

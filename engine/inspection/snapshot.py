@@ -159,6 +159,7 @@ class StoreSnapshot:
         self._index_trouble: CannotRead | None = None
         self._compacted: list[CompactedQueue] | None = None
         self._tiered: tuple[TieredStore | None] | None = None
+        self._priority_topics: frozenset[str] | None = None
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
@@ -301,6 +302,7 @@ class StoreSnapshot:
         self._geometry = None
         self._compacted = None
         self._tiered = None
+        self._priority_topics = None
         old_index, self._index = self._index, None
         if old_index is not None:
             changed |= self._forget_index(old_index)
@@ -719,6 +721,20 @@ class StoreSnapshot:
         """One queue of a compacted topic; None if there is none. Raises :class:`CannotRead`."""
         named = (queue for queue in self.compacted_queues() if (queue.topic, queue.queue_id) == (topic, queue_id))
         return next(named, None)
+
+    @property
+    def priority_topics(self) -> frozenset[str]:
+        """Topics of type PRIORITY; empty if the table of topics cannot be read."""
+        names = self._priority_topics  # another thread may refresh meanwhile
+        if names is None:
+            from engine.inspection.tables import priority_topics
+
+            try:
+                names = frozenset(priority_topics(self))
+            except CannotRead:
+                names = frozenset()
+            self._priority_topics = names
+        return names
 
     @property
     def tiered(self) -> TieredStore | None:

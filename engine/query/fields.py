@@ -19,7 +19,7 @@ from engine.codec import message, properties
 from engine.codec.compression import unpack
 from engine.codec.java import utf8
 from engine.codec.message import Unit
-from engine.codec.priority import is_priority_message, priority_of
+from engine.codec.priority import counting_priority
 from engine.codec.unit_fields import OF_RECORDS, Field
 from engine.sentences import msgid
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
@@ -146,9 +146,7 @@ def _record_properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _priority(message_properties: Mapping[str, Any]) -> int | None:
     """Return the priority by which a broker chooses the queue; None if there is none that counts."""
-    texts = {str(name): value for name, value in message_properties.items() if isinstance(value, str)}
-    value = priority_of(texts)
-    return value if value >= 0 and is_priority_message(texts) else None
+    return counting_priority({str(name): value for name, value in message_properties.items() if isinstance(value, str)})
 
 
 def _of_unit(field: Field, kind: Kind) -> FieldSpec:

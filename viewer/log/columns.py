@@ -296,8 +296,8 @@ def made_column(name: str) -> Column | None:
 
     return Column(
         name,
-        name.removeprefix(PROPERTY),
-        110,
+        words("Priority") if name == "priority" else name.removeprefix(PROPERTY),
+        70 if name == "priority" else 110,
         lambda row: write(value(row)),
         value,
         right=kind == "number" and name not in HEX,

@@ -43,6 +43,7 @@ class LogMarks(QObject):
         self._model, self._table, self._over = model, table, over
         self._settings: Settings | None = None
         self._session: StoreSession | None = None
+        self._has_priorities = False
         self._saves = False  # not before the saved marks are read: they would be overwritten
         table.fitting.columnsEdited.connect(self.show_columns)
         self._show_kind()
@@ -55,8 +56,11 @@ class LogMarks(QObject):
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, and load its saved marks."""
-        self._session, self._saves = session, False
+        self._session, self._saves, self._has_priorities = session, False, False
         self._show_kind()
+        if session is not None:
+            session.surveyed.connect(self._note_priorities)
+            self._note_priorities()
         if session is not None and self._settings is not None:
             file = marks_file(self._settings.folder, session.path)
 
@@ -65,6 +69,13 @@ class LogMarks(QObject):
                     self._add_saved(saved)
 
             session.later(lambda: session.jobs.read_kept(lambda: read_marks(file), on_marks, self._on_save_error))
+
+    def _note_priorities(self) -> None:
+        """Add a column of priorities once a topic of type PRIORITY is known."""
+        survey = self._session.survey if self._session is not None else None
+        if survey is not None and survey.has_priorities and not self._has_priorities:
+            self._has_priorities = True
+            self.show_columns()
 
     def _add_saved(self, saved: RowMarks) -> None:
         """Add the saved marks to those made meanwhile; from now on changes are saved."""
@@ -104,7 +115,7 @@ class LogMarks(QObject):
         """Read the rows of the log with the current rules."""
         if self._session is not None:
             reader = self._session.snapshot.log
-            self._model.custom_columns = self._table.fitting.kept.added
+            self._model.custom_columns = self._added_columns()
             self._model.apply_row_styles(reader.file_name)
 
     def commands(self) -> dict[str, Callable[[], object]]:
@@ -199,10 +210,15 @@ class LogMarks(QObject):
                 source, start_position=source.position(row) if row is not None else None, choose=row is not None
             )
 
+    def _added_columns(self) -> tuple[str, ...]:
+        """Return the fields that the user made columns of, with the priority if a topic is of type PRIORITY."""
+        added = tuple(self._table.fitting.kept.added)
+        return (*added, "priority") if self._has_priorities and "priority" not in added else added
+
     def _show_kind(self) -> None:
         """Update the columns and repaint the rows' styles."""
         model = self._model
-        model.custom_columns = self._table.fitting.kept.added
+        model.custom_columns = self._added_columns()
         self._table.set_kind(
             unit_kind(places.queue, model.markings, rules=model.coloured, added_fields=model.custom_columns)
         )

@@ -55,6 +55,7 @@ def queue_kind(
     batch: bool = False,
     delay: bool = False,
     logical: bool = False,
+    priority: bool = False,
 ) -> RecordKind:
     """Return the columns of the entries table, without those that are empty for all chosen queues."""
 
@@ -102,6 +103,8 @@ def queue_kind(
             filterable=False,
         ),
     ]
+    if priority:
+        columns.insert(-2, number_column("priority", words("Priority"), 66))
     if logical:
         columns.insert(2, number_column("logicalOffset", words("Logical offset"), 102))
     if several:
@@ -175,6 +178,8 @@ def record(row: QueueRow) -> dict[str, Any]:
         }
     if row.logical_offset is not None:
         document |= {"logicalQueueId": row.logical_queue_id, "logicalOffset": row.logical_offset}
+    if row.priority is not None:
+        document["priority"] = row.priority
     if row.batch_size is not None:
         document |= {"batchSize": row.batch_size, "storeTimestamp": row.store_timestamp}
     return document

@@ -69,6 +69,8 @@ class QueueFacts:
     tiered: TieredFacts | None = None
     logical: tuple[LogicalRange, ...] = ()
     """Parts of logical queues of a static topic that are in this queue."""
+    has_priorities: bool = False
+    """Its topic is of type PRIORITY."""
 
     @property
     def moved(self) -> tuple[int, int] | None:
@@ -119,6 +121,7 @@ def queue_facts(
         queue.in_rocksdb,
         first_in_log=queue.first_in_log if tiered is not None else 0,
         tiered=tiered,
+        has_priorities=queue.topic in store.priority_topics,
     )
 
 

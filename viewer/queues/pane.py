@@ -268,6 +268,7 @@ class QueuesPane(Pane):
                 batch=any(f.kind == "batch" for f in facts),
                 delay=any(f.delayed for f in facts),
                 logical=any(f.logical for f in facts),
+                priority=any(f.has_priorities for f in facts),
             )
         )
         self.table.setAccessibleName(tr("Entries of the queue"))

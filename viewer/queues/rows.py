@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.codec.message import Unit
+from engine.codec.priority import counting_priority
+from engine.codec.properties import PRIORITY
 from engine.errors import CannotRead
 from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
@@ -67,6 +69,8 @@ class EntryRow:
     logical_queue_id: int | None = None
     logical_offset: int | None = None
     """Logical queue and offset, in a static topic."""
+    priority: int | None = None
+    """Priority of the message, if it counts."""
 
     @property
     def next_offset(self) -> int:
@@ -318,6 +322,7 @@ def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups
         batch_size=entry.batch_size,
         groups=groups,
         other_queue=in_other_queue(topic, resolved),
+        priority=_priority_of(unit),
     )
 
 
@@ -357,6 +362,10 @@ def _end_row(part: _Part, number: int) -> QueueEdgeRow:
     return QueueEdgeRow(
         number, queue.topic, queue.queue_id, offset, None if queue.in_rocksdb else queue.free_slots, stale
     )
+
+
+def _priority_of(unit: Unit | None) -> int | None:
+    return counting_priority(unit.properties) if unit is not None and PRIORITY in unit.properties else None
 
 
 def _keys_of(unit: Unit | None) -> str:

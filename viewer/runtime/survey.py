@@ -99,6 +99,8 @@ class Survey:
     """What speaks for the release in ``format``; empty where nothing tells."""
     row_subjects: tuple[str, ...] = ()
     """What the broker keeps in rows of a RocksDB: timer, transactions, pop, index."""
+    has_priorities: bool = False
+    """Whether a topic is of type PRIORITY."""
     log_gone: bool = False
     """Whether the log is empty, and queues, index or positions know of it."""
 
@@ -209,6 +211,7 @@ def survey(store: StoreSnapshot) -> Survey:
         flavour=_flavour(store),
         row_subjects=_row_subjects(store),
         log_gone=log_gone,
+        has_priorities=bool(store.priority_topics),
         missing=missing,
         all_readable=not (store.unread or store.reading.undecoded),
     )

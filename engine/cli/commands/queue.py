@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.cli.options import add_command, add_store, common_options, number, open_named_store
 from engine.cli.output import Column, Output
+from engine.codec.priority import counting_priority
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.inspection import moved_entries, records
 from engine.inspection.entry_verdict import resolve
@@ -86,6 +87,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             )
         columns = COLUMNS if moved is None else TIERED_COLUMNS
         logical = find_logical_offsets(store, args.topic).get(args.queue)
+        has_priorities = args.resolve and args.topic in store.priority_topics
+        if has_priorities:
+            columns = (*columns, Column("Priority", "priority", "number"))
         if logical is not None:
             columns = (columns[0], *LOGICAL_COLUMNS, *columns[1:])
         for entry in moved_entries.entries(queue, moved, args.start, args.stop):
@@ -95,8 +99,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 out.record(records.moved_entry(entry, verdict) | _logical(logical, entry), columns)
                 continue
             is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)
-            verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve and is_decoded else None
-            out.record(records.cq(entry, verdict) | _logical(logical, entry), columns)
+            resolved = resolve(store.log, args.topic, args.queue, entry) if args.resolve and is_decoded else None
+            record = records.cq(entry, resolved.verdict if resolved is not None else None) | _logical(logical, entry)
+            if has_priorities and resolved is not None and resolved.unit is not None:
+                record["priority"] = counting_priority(resolved.unit.properties)
+            out.record(record, columns)
         out.line(f"-- {args.topic}/{args.queue}: {_span(store, queue, unbounded is not None, moved)}")
     return 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import add_command, add_masking, add_store, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
+from engine.codec.priority import counting_priority
 from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.english import number_of
 from engine.inspection import records
@@ -32,6 +33,10 @@ COLUMNS = (
     Column("Keys", "keys", spare=3),
     Column("CRC", "crc", spare=1),
 )
+
+
+PRIORITY_COLUMNS = (*COLUMNS[:-1], Column("Priority", "priority", "number"), COLUMNS[-1])
+"""Columns for a store with a topic of type PRIORITY."""
 
 
 def register(commands: Any) -> None:
@@ -142,7 +147,15 @@ def _items(
 
 def print_unit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
     """Write one unit as a record or a row."""
-    out.record(records.unit(unit, store.log.file_name(unit.offset), kind, body), COLUMNS)
+    record = records.unit(unit, store.log.file_name(unit.offset), kind, body)
+    if store.priority_topics and not out.as_json:
+        record["priority"] = counting_priority(unit.properties)
+    out.record(record, unit_columns(store))
+
+
+def unit_columns(store: StoreSnapshot) -> tuple[Column, ...]:
+    """Return the columns of a table of units."""
+    return PRIORITY_COLUMNS if store.priority_topics else COLUMNS
 
 
 def unit_of(store: StoreSnapshot, entry: CqEntry) -> Unit | None:
@@ -155,7 +168,7 @@ def print_other(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None
     """Write a blank or damage as a record or a row."""
     file = store.log.file_name(item.offset)
     if isinstance(item, Blank):
-        out.record(records.blank(item, file), COLUMNS if not out.as_json else None)
+        out.record(records.blank(item, file), unit_columns(store) if not out.as_json else None)
         return
     lost = lost_units(store, item.offset, item.size) if not item.unread else []
     if out.as_json:
@@ -164,4 +177,4 @@ def print_other(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None
     further = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
     description = "".join(f"was {was(lost_unit)}{further}: " for lost_unit in lost[:1])
     description = f"DAMAGE: {description}{item.reason}"
-    out.record({"physicalOffset": item.offset, "size": item.size, "topic": description}, COLUMNS)
+    out.record({"physicalOffset": item.offset, "size": item.size, "topic": description}, unit_columns(store))

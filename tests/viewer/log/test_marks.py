@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from PySide6.QtCore import QObject, Signal
 
 from viewer.log.colour_rules import Rule
 from viewer.log.columns import unit_kind
@@ -88,3 +89,25 @@ def test_rules_are_saved_in_the_settings_and_undone(marks: LogMarks) -> None:
     edit.put(edit.old_value)
     assert settings.colour_rules == []
     assert marks._model.rules == []
+
+
+def test_a_store_with_priority_topics_has_a_column_of_priorities(marks: LogMarks) -> None:
+    session = FakeSession(SimpleNamespace(has_priorities=False))
+    marks.set_session(cast("Any", session))
+    assert "priority" not in [column.key for column in marks._table.kind.columns]
+    session.survey.has_priorities = True
+    session.surveyed.emit()
+    assert "priority" in [column.key for column in marks._table.kind.columns]
+    marks.set_session(None)
+    assert "priority" not in [column.key for column in marks._table.kind.columns]
+
+
+class FakeSession(QObject):
+    """A session with a survey, and without files."""
+
+    surveyed = Signal()
+
+    def __init__(self, survey: Any) -> None:
+        super().__init__()
+        self.survey = survey
+        self.snapshot = SimpleNamespace(log=SimpleNamespace(file_name=lambda _offset: None))

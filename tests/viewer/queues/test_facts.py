@@ -94,3 +94,12 @@ def test_entries_of_a_static_topic_have_their_logical_offsets(golden):
         rows = loaded.source.read(0, 0, loaded.source.end).rows[:-1]
         assert [(row.logical_queue_id, row.logical_offset) for row in rows] == [(1, 10_000 + n) for n in range(8)]
         assert "Logical queue 1: its offsets 10,000 to 10,008." in logical_words(loaded.facts["Ledger", 2])
+
+
+@pytest.mark.golden
+def test_entries_of_a_priority_topic_have_priorities(golden):
+    with open_store(golden("lite-priority-5.5.1")) as store:
+        loaded = look(store, [("Jobs", 3), ("Plain", 0)])
+        rows = loaded.source.read(0, 0, 4).rows
+    assert [row.priority for row in rows] == [3, 5, 9, 3]
+    assert [facts.has_priorities for facts in loaded.facts.values()] == [True, False]

@@ -51,3 +51,14 @@ def test_members_of_a_batch_and_older_stores_are_not_judged(tmp_path):
     (root / "config").mkdir(exist_ok=True)
     (root / "config" / "topics.json").write_text(text)
     assert found(root) == []
+
+
+@pytest.mark.golden
+def test_units_and_queue_have_a_column_of_priorities(golden):
+    root = golden("lite-priority-5.5.1")
+    entries = agree.records_of("queue", root, "Jobs", 3, "--resolve", "--to", 4)
+    assert [entry["priority"] for entry in entries] == [3, 5, 9, 3]
+    _, out, _ = agree.command("units", root, "--limit", 2)
+    assert "Priority" in out
+    _, out, _ = agree.command("units", golden("broker-tags-5.5.1"), "--limit", 2)
+    assert "Priority" not in out
