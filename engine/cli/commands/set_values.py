@@ -197,14 +197,18 @@ def _refuse_impossible(checkpoint: Checkpoint, name: str) -> None:
 def _start_lines(today: RecoveryPlan, patched: RecoveryPlan) -> Iterator[str]:
     """Compare the next start of today's store with that of the changed one."""
     yield f"  The next start of RocketMQ {today.release}, today → after the change:"
-    for words, before, after in (
+    for words, today_text, changed_text in (
         ("it starts", _yes(today.will_start), _yes(patched.will_start)),
         ("it begins at file", today.start_file or "none", patched.start_file or "none"),
         ("the log ends at", f"{today.end_offset:,}", f"{patched.end_offset:,}"),
         ("lost", _lost(today), _lost(patched)),
         ("units dispatched again", f"{today.units:,}", f"{patched.units:,}"),
     ):
-        yield f"    {words}: {before} → {after}" if before != after else f"    {words}: {before}, as today"
+        yield (
+            f"    {words}: {today_text} → {changed_text}"
+            if today_text != changed_text
+            else f"    {words}: {today_text}, as today"
+        )
 
 
 def _yes(answer: bool) -> str:
@@ -270,32 +274,32 @@ def _number_in(table: Table, row: tuple[str, ...], key: int | None) -> int | Non
 
 def _move_lines(current: int | None, new: int, bounds: tuple[int, int], verb: str, what: str) -> Iterator[str]:
     """Say which entries come again and which never come if an offset moves from ``current`` to ``new``."""
-    low, high = bounds
+    min_offset, max_offset = bounds
     old = "none" if current is None else f"{current:,}"
     yield (
-        f"  {what}: {old} → {new:,} (the queue has offsets {low:,} to {high - 1:,})"
-        if high > low
+        f"  {what}: {old} → {new:,} (the queue has offsets {min_offset:,} to {max_offset - 1:,})"
+        if max_offset > min_offset
         else (f"  {what}: {old} → {new:,} (the queue is empty)")
     )
     if current == new:
         yield "  Nothing changes."
     elif current is None:
-        entries = number_of(high - max(new, low), "entry is", "entries are")
+        entries = number_of(max_offset - max(new, min_offset), "entry is", "entries are")
         yield f"  There was no offset: {entries} {verb} from there on."
     elif new < current:
-        first, last = max(new, low), min(current, high)
-        yield f"  {number_of(max(last - first, 0), 'entry is', 'entries are')} {verb} again{_span(first, last)}."
+        start, stop = max(new, min_offset), min(current, max_offset)
+        yield f"  {number_of(max(stop - start, 0), 'entry is', 'entries are')} {verb} again{_span(start, stop)}."
     else:
-        first, last = max(current, low), min(new, high)
-        yield f"  {number_of(max(last - first, 0), 'entry is', 'entries are')} never {verb}{_span(first, last)}."
-    if new < low:
-        yield f"  Entries before offset {low:,} are gone: it goes on there."
+        start, stop = max(current, min_offset), min(new, max_offset)
+        yield f"  {number_of(max(stop - start, 0), 'entry is', 'entries are')} never {verb}{_span(start, stop)}."
+    if new < min_offset:
+        yield f"  Entries before offset {min_offset:,} are gone: it goes on there."
 
 
-def _span(first: int, last: int) -> str:
-    if last - first < 1:
+def _span(start: int, stop: int) -> str:
+    if stop - start < 1:
         return ""
-    return f": offset {first:,}" if last - first == 1 else f": offsets {first:,} to {last - 1:,}"
+    return f": offset {start:,}" if stop - start == 1 else f": offsets {start:,} to {stop - 1:,}"
 
 
 def _now() -> int:
