@@ -31,8 +31,11 @@ def set_number(
         members = inner
     members.pop(str(last), None)  # a table may have the key as a number or as a text
     members[last] = number
-    if isinstance(value.get("groupTopicMap"), dict) and isinstance(value.get("offsetTable"), dict):
-        value["groupTopicMap"] = topics_by_group(value["offsetTable"])
+    topics = value.get("groupTopicMap")
+    if isinstance(topics, dict) and isinstance(value.get("offsetTable"), dict):
+        for group, names in topics_by_group(value["offsetTable"]).items():
+            listed = topics.setdefault(group, [])
+            listed += [name for name in names if name not in listed]
     version = value.get("dataVersion")
     if isinstance(version, dict):
         counter = version.get("counter")

@@ -20,7 +20,6 @@ _COLUMNS = (
     Column("In A", "a"),
     Column("In B", "b"),
 )
-_WORDS = {"onlyInA": "only in A", "onlyInB": "only in B", "differs": "differ"}
 _SIDES = {"here": "onlyInA", "there": "onlyInB", "differs": "differs"}
 
 
@@ -112,7 +111,12 @@ def _summarize(
         out.line(f"-- {'no difference' if complete else 'no difference in what can be read'}; {compared}")
         return
     for name, sides in counts.items():
-        out.line(f"-- {name}: " + ", ".join(f"{number:,} {_WORDS[side]}" for side, number in sides.items()))
+        out.line(f"-- {name}: " + ", ".join(_count_text(number, side) for side, number in sides.items()))
     rows = len(differences.rows)
     more = f"; the first {limit:,} of {number_of(rows, 'row', 'rows')} are listed (--limit)" if rows > limit else ""
     out.line(f"-- {number_of(differences.total, 'difference', 'differences')}{more}; {compared}")
+
+
+def _count_text(number: int, side: str) -> str:
+    words = {"onlyInA": "only in A", "onlyInB": "only in B"}.get(side, "differs" if number == 1 else "differ")
+    return f"{number:,} {words}"
