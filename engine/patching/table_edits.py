@@ -33,9 +33,9 @@ def set_number(
     members[last] = number
     topics = value.get("groupTopicMap")
     if isinstance(topics, dict) and isinstance(value.get("offsetTable"), dict):
-        for group, names in topics_by_group(value["offsetTable"]).items():
+        for group, group_topics in topics_by_group(value["offsetTable"]).items():
             listed = topics.setdefault(group, [])
-            listed += [name for name in names if name not in listed]
+            listed += [name for name in group_topics if name not in listed]
     version = value.get("dataVersion")
     if isinstance(version, dict):
         counter = version.get("counter")
