@@ -61,16 +61,16 @@ def plan_following(store: StoreSnapshot, leader: StoreSnapshot) -> FollowPlan:
 
     Raises :class:`CannotRead`, and :class:`UsageError` where one of them has no DLedger log.
     """
-    log, first, last = _log_of(store)
+    log, first_header, last_header = _log_of(store)
     leader_log, leader_first, leader_last = _log_of(leader)
-    lower, upper = max(first.index, leader_first.index) - 1, min(last.index, leader_last.index)
+    lower, upper = max(first_header.index, leader_first.index) - 1, min(last_header.index, leader_last.index)
     while lower < upper:  # equal index and term: all entries before are equal, too
         middle = (lower + upper + 1) // 2
         if _row(store, log, middle) == _row(leader, leader_log, middle):
             lower = middle
         else:
             upper = middle - 1
-    is_shared = lower >= max(first.index, leader_first.index)
+    is_shared = lower >= max(first_header.index, leader_first.index)
     row = _row(store, log, lower) if is_shared else None
     common_end = row.position + row.size if row is not None else store.log.min_offset
     units = [item for item in store.log.walk(common_end, crc=False) if isinstance(item, Unit)]
@@ -81,11 +81,11 @@ def plan_following(store: StoreSnapshot, leader: StoreSnapshot) -> FollowPlan:
         common_index=lower if is_shared else -1,
         common_end=common_end,
         replaced=dict(Counter((unit.topic, unit.queue_id) for unit in units)),
-        replaced_entries=last.index - lower,
+        replaced_entries=last_header.index - lower,
         copied=leader_last.index - max(lower, leader_first.index - 1),
         end_offset=leader_last.position + leader_last.size,
         committed_lost=max(committed - lower, 0),
-        can_lead=(leader_last.term, leader_last.index) >= (last.term, last.index),
+        can_lead=(leader_last.term, leader_last.index) >= (last_header.term, last_header.index),
     )
 
 
@@ -93,10 +93,10 @@ def _log_of(store: StoreSnapshot) -> tuple[DLedgerLog, EntryHeader, EntryHeader]
     if store.dledger is None:
         raise UsageError(sentence("expected a store with a DLedger log, found none"), file=str(store.path))
     store.settle_log_end()
-    first, last = end_headers(store)
-    if first is None or last is None:
+    first_header, last_header = end_headers(store)
+    if first_header is None or last_header is None:
         raise UsageError(sentence("its DLedger log has no entries"), file=str(store.path))
-    return store.dledger, first, last
+    return store.dledger, first_header, last_header
 
 
 def _row(store: StoreSnapshot, log: DLedgerLog, number: int) -> IndexRow:

@@ -148,41 +148,41 @@ class TieredQueue:
 
     def offset_by_time(self, timestamp: int, boundary: str = "lower") -> int:
         """The queue offset for a time (``FlatMessageFile.getQueueOffsetByTimeAsync``). Raises :class:`CannotRead`."""
-        low, last = self.min_offset, self.max_offset - 1
-        if last < low:
-            return low
-        if self.store_time(last) < timestamp:
-            return last + 1
-        if self.store_time(low) > timestamp:
-            return low
+        first_offset, last_offset = self.min_offset, self.max_offset - 1
+        if last_offset < first_offset:
+            return first_offset
+        if self.store_time(last_offset) < timestamp:
+            return last_offset + 1
+        if self.store_time(first_offset) > timestamp:
+            return first_offset
         offset = self._first_at_or_after(timestamp)
-        while boundary == "upper" and offset < last and self.store_time(offset + 1) == timestamp:
+        while boundary == "upper" and offset < last_offset and self.store_time(offset + 1) == timestamp:
             offset += 1
         return offset
 
     def _first_at_or_after(self, timestamp: int) -> int:
         """In the segment with the time; where two segments have it, in that which a bisection meets first."""
-        first, last = 0, len(self.queue) - 1
-        number = (first + last) // 2
-        while first <= last:
+        first_segment, last_segment = 0, len(self.queue) - 1
+        number = (first_segment + last_segment) // 2
+        while first_segment <= last_segment:
             segment = self.queue[number]
             if segment.begin_timestamp <= timestamp <= segment.end_timestamp:
                 break
             if timestamp < segment.begin_timestamp:
-                last = number - 1
+                last_segment = number - 1
             else:
-                first = number + 1
-            number = first + max(last - first, 0) // 2
+                first_segment = number + 1
+            number = first_segment + max(last_segment - first_segment, 0) // 2
         segment = self.queue[min(max(number, 0), len(self.queue) - 1)]
-        low = segment.start_offset // codec.QUEUE_UNIT_BYTES
-        high = segment.end_offset // codec.QUEUE_UNIT_BYTES - 1
-        while low < high:
-            middle = (low + high) // 2
+        lower = segment.start_offset // codec.QUEUE_UNIT_BYTES
+        upper = segment.end_offset // codec.QUEUE_UNIT_BYTES - 1
+        while lower < upper:
+            middle = (lower + upper) // 2
             if self.store_time(middle) < timestamp:
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return low
+                upper = middle
+        return lower
 
     def unit_of(self, item: codec.IndexItem) -> Unit | None:
         """The message of an index entry. Raises :class:`CannotRead`."""

@@ -119,8 +119,8 @@ def entry_range(queue: AnyQueue, moved: MovedMessages | None) -> tuple[int, int]
     end = max(first_number, queue.raw_end // queue.unit_size)
     if moved is None:
         return first_number, end
-    low, high = moved.tiered.min_offset, moved.tiered.max_offset
-    return (low, high) if end == first_number else (min(first_number, low), max(end, high))
+    min_offset, max_offset = moved.tiered.min_offset, moved.tiered.max_offset
+    return (min_offset, max_offset) if end == first_number else (min(first_number, min_offset), max(end, max_offset))
 
 
 class QueueSource:
@@ -330,16 +330,16 @@ def moved_row(
     topic: str, queue_id: int, number: int, moved: MovedEntry, resolved: Resolved, groups: tuple[str, ...] = ()
 ) -> EntryRow:
     """The row of an entry whose message is only in tiered storage."""
-    own, tiered, unit = moved.entry, moved.tiered, resolved.unit
-    known = tiered or own
+    local_entry, tiered, unit = moved.entry, moved.tiered, resolved.unit
+    entry = tiered or local_entry
     return EntryRow(
         number,
         topic,
         queue_id,
         moved.queue_offset,
-        own.physical_offset if own is not None and own.state == "entry" else None,
-        known.size if known is not None else None,
-        known.tags_code if known is not None else None,
+        local_entry.physical_offset if local_entry is not None and local_entry.state == "entry" else None,
+        entry.size if entry is not None else None,
+        entry.tags_code if entry is not None else None,
         "moved",
         resolved.verdict,
         resolved.what,

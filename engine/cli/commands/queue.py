@@ -122,13 +122,12 @@ def _span(store: StoreSnapshot, queue: AnyQueue | None, is_unbounded: bool, move
             assert queue is not None
             return f"offsets {queue.min_offset:,} to {queue.max_offset:,}"
         tiered = moved.tiered
-        low, high = tiered.min_offset, tiered.max_offset
+        min_offset, max_offset = tiered.min_offset, tiered.max_offset
         if queue is not None:
-            low, high = min(low, max(queue.min_offset, 0)), max(high, queue.max_offset)
+            min_offset, max_offset = min(min_offset, max(queue.min_offset, 0)), max(max_offset, queue.max_offset)
         place = tiered.store.folder or "its files are not here (--config FILE.conf with tieredStoreFilePath names them)"
-        return (
-            f"offsets {low:,} to {high:,}; tiered storage has {tiered.min_offset:,} to {tiered.max_offset:,}: {place}"
-        )
+        tiered_words = f"tiered storage has {tiered.min_offset:,} to {tiered.max_offset:,}: {place}"
+        return f"offsets {min_offset:,} to {max_offset:,}; {tiered_words}"
     except CannotRead:
         return "which of the entries count is not known"
 

@@ -115,13 +115,13 @@ def _topics_with_messages(store: StoreSnapshot, queues: set[str]) -> set[str]:
 def _finding(store: StoreSnapshot, entries: Sequence[ReplacedEntry], term: TermStart) -> Finding:
     ranges: dict[str, tuple[int, int]] = {}
     for entry in entries:
-        first, last = ranges.get(entry.queue, (entry.number, entry.number))
-        ranges[entry.queue] = min(first, entry.number), max(last, entry.number)
+        first_number, last_number = ranges.get(entry.queue, (entry.number, entry.number))
+        ranges[entry.queue] = min(first_number, entry.number), max(last_number, entry.number)
     named = [
-        sentence("{queue}: {n:,} to {m:,}", queue=queue, n=first, m=last)
-        if first != last
-        else sentence("{queue}: {n:,}", queue=queue, n=first)
-        for queue, (first, last) in sorted(ranges.items())
+        sentence("{queue}: {n:,} to {m:,}", queue=queue, n=first_number, m=last_number)
+        if first_number != last_number
+        else sentence("{queue}: {n:,}", queue=queue, n=first_number)
+        for queue, (first_number, last_number) in sorted(ranges.items())
     ]
     shown = ", ".join(named[:MAX_NAMED]) + (" …" if len(named) > MAX_NAMED else "")
     text = plural(
