@@ -101,7 +101,7 @@ class ReleaseRules:
     json_parser: JsonParser
     tables_of_5: bool  # attributes, state versions, groupTopicMap, forbiddenTable
     order_levels: bool  # consumerOrderInfo.json names orderedConsumptionLevel
-    makes_rocksdb_folder: bool  # rocksdbstore/ is made at every start
+    has_rocksdb_transactions: bool  # rocksdbstore/ and the topics of half messages in it are made at every start
     transaction_metric_flush_ms: int  # transactionMetricFlushInterval
 
     # Names
@@ -207,7 +207,7 @@ _4_9 = ReleaseRules(
     json_parser="fastjson 1.2.69",
     tables_of_5=False,
     order_levels=False,
-    makes_rocksdb_folder=False,
+    has_rocksdb_transactions=False,
     transaction_metric_flush_ms=3_000,
     longest_group_letters=255,
     longest_retry_topic=127,
@@ -285,7 +285,7 @@ _5_4 = replace(
     table_backup="renamed",  # since 5.3.4
     json_parser="fastjson 2",
     order_levels=True,
-    makes_rocksdb_folder=True,
+    has_rocksdb_transactions=True,
     transaction_metric_flush_ms=10_000,
     longest_group_letters=120,
     longest_retry_topic=255,

@@ -163,6 +163,7 @@ class Broker:
             self.store.parts.dispatcher.bit_map = self.filters.bit_map
         if self.timers is not None:
             self.timers.on_enqueued, self.timers.on_dequeued = self.stats.count_timer_in, self.stats.count_timer_out
+            self.timers.on_put = self.stats.count_own_put
 
     @property
     def is_slave(self) -> bool:

@@ -131,6 +131,10 @@ class BrokerStats:
     def __init__(self) -> None:
         self.put: defaultdict[tuple[str, str], Flow] = defaultdict(Flow)
         self.got: defaultdict[tuple[str, str, bool | None], Flow] = defaultdict(Flow)
+        self.own_puts: defaultdict[str, Flow] = defaultdict(Flow)
+        """Committed messages and timer messages that were due, by topic: the statistics of 5.x count them when the
+        broker puts them, its metrics do not.
+        """
         self.sizes: defaultdict[tuple[str, str], ValueHistogram] = defaultdict(_spreads(SIZE_BUCKETS))
         self.dead: Counter[tuple[str, str]] = Counter()
         """Dead letters by group and topic."""
@@ -166,6 +170,10 @@ class BrokerStats:
         """By topic."""
         self.rpc: RpcLatency | None = None
         """None while frames are not observed."""
+
+    def count_own_put(self, topic: str, size: int) -> None:
+        """Count a message of ``size`` bytes that the broker puts for a client that sent it before."""
+        self.own_puts[topic].add(1, size)
 
     def count_timer_in(self, topic: str, seconds: int) -> None:
         """Count a timer message that reached the wheel; ``seconds`` are those from its birth to its time."""
@@ -374,6 +382,7 @@ class Rates:
     def put_tps(self, topic: str) -> float:
         """Return a topic's messages a second, in the last minute."""
         count = sum(self._stats.put[topic, kind].messages for kind in KINDS if (topic, kind) in self._stats.put)
+        count += self._stats.own_puts[topic].messages if topic in self._stats.own_puts else 0
         return self._tps_of_minute((PUT_NUMS, topic), count)
 
     def got_tps(self, group: str, topic: str) -> float:
@@ -410,7 +419,8 @@ class Rates:
             old_count = counts.get((name, key), Count(0, 0))
             counts[name, key] = Count(old_count.value + value, old_count.calls + calls)
 
-        for (topic, _), flow in self._stats.put.items():
+        own_puts = (((topic, ""), flow) for topic, flow in self._stats.own_puts.items())
+        for (topic, _), flow in (*self._stats.put.items(), *own_puts):
             add(PUT_NUMS, topic, flow.messages, flow.calls)
             add(PUT_SIZE, topic, flow.size, flow.calls)
             add(ALL_PUT, self._cluster, flow.messages, 0)

@@ -26,6 +26,8 @@ from engine.system_names import (
     OFFSET_MOVED_TOPIC,
     OP_TOPIC,
     RETRY_PREFIX,
+    ROCKSDB_HALF_TOPIC,
+    ROCKSDB_OP_TOPIC,
     SCHEDULE_TOPIC,
     SELF_TEST_TOPIC,
     SYNC_MEMBER_PREFIX,
@@ -108,6 +110,7 @@ class Topics:
         self._tables = tables
         self._light = light
         self._pops = of(release).pop
+        self._has_rocksdb_transactions = of(release).has_rocksdb_transactions
         self._longest_group = of(release).longest_group_letters
         self._nameless_groups = of(release).nameless_groups
         """C++ clients send a group without a name."""
@@ -208,6 +211,8 @@ class Topics:
                 OP_TOPIC: (1, READ | WRITE),
                 SYNC_MEMBER_PREFIX + config.broker_name: (1, INHERIT),
             }
+        if self._has_rocksdb_transactions:
+            own_topics |= {ROCKSDB_HALF_TOPIC: (1, READ | WRITE), ROCKSDB_OP_TOPIC: (1, READ | WRITE)}
         if config.trace_topic_enable:
             own_topics[config.trace_topic] = (1, READ | WRITE)
         new = [plain_topic(name, queues, perm) for name, (queues, perm) in own_topics.items() if name not in declared]

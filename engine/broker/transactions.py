@@ -125,6 +125,8 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
         result = broker.store.put_message(committed(half, broker.store.release))
         if not result.ok:
             raise Refused(ResponseCode.SYSTEM_ERROR, result.status.value)
+        if result.append is not None and broker.store.rules.major >= 5:
+            broker.stats.count_own_put(half.properties.get(properties.REAL_TOPIC, ""), result.append.size)
         broker.dispatched()
     decide(broker, half)
     _count(broker, half, decision)

@@ -84,6 +84,8 @@ class TimerMessages:
         """Called for each message that reaches the wheel: its topic, and the seconds from its birth to its time."""
         self.on_dequeued: Callable[[str], None] = lambda _topic: None
         """Called with the topic of each message that leaves the wheel, for its topic or for another round."""
+        self.on_put: Callable[[str, int], None] = lambda _topic, _size: None
+        """Called with topic and bytes of each message that is put when it leaves the wheel."""
         self._load()
 
     # -- opening
@@ -323,6 +325,8 @@ class TimerMessages:
         if delivery is None:
             return True
         result = self._put(delivery)
+        if result.append is not None:
+            self.on_put(delivery.topic, result.append.size)
         if result.ok or result.status in _FINAL_REFUSALS:
             return True
         self._not_before = self._now() + _PAUSE_MS

@@ -188,6 +188,13 @@ def test_sums_of_a_minute_and_an_hour_by_topic_and_group() -> None:
     assert read is not None and read["statsHour"]["sum"] == 120  # noqa: PT018
     assert rates.of("BROKER_PUT_NUMS", "C")["statsHour"]["sum"] == 60  # type: ignore[index]
     assert rates.of(GET_NUMS, "Orders@others") is None
+    for _ in range(3):
+        stats.count_own_put("Orders", 100)
+    assert rates.of(PUT_NUMS, "Orders")["statsHour"]["sum"] == 63  # type: ignore[index]
+    assert rates.of("BROKER_PUT_NUMS", "C")["statsHour"]["sum"] == 63  # type: ignore[index]
+    stats.count_own_put("Late", 100)
+    assert rates.of(PUT_SIZE, "Late")["statsMinute"]["sum"] == 100  # type: ignore[index]
+    assert rates.put_tps("Late") > 0
 
 
 def test_totals_at_midnight_are_kept_for_two_days() -> None:

@@ -67,6 +67,18 @@ def test_names(name: str, words: str | None, release: Release) -> None:
     assert wrong_name(name, release) == words
 
 
+@pytest.mark.parametrize(("release", "declares"), [("4.9", False), ("5.3", False), ("5.4", True), ("5.5", True)])
+def test_a_broker_since_5_4_declares_the_topics_of_half_messages_in_a_rocksdb(
+    tmp_path: Path, release, declares
+) -> None:
+    new_topics = topics(tmp_path, release=release)
+    new_topics.create_at_start()
+    for name in ("RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"):
+        topic = new_topics.get(name)
+        assert (topic is not None) == declares
+        assert topic is None or (topic.read_queue_nums, topic.write_queue_nums, topic.perm) == (1, 1, 6)
+
+
 def test_a_broker_of_5_has_a_revive_topic(tmp_path: Path) -> None:
     """A broker of 4.9 has none. The topic's name contains the cluster."""
     for release in ("5.3", "4.9"):

@@ -48,6 +48,7 @@ def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path, release: Relea
             assert (await client.ask(37, commitOrRollback=COMMIT, **request)).code == 0
             (unit,) = units(client, "Orders", 2)
             assert (unit.body, unit.sys_flag & TRANSACTION_MASK) == (b"0", COMMIT)
+            assert client.server.broker.stats.own_puts["Orders"].size == unit.size
             assert unit.prepared_transaction_offset == request["commitLogOffset"]
             place = b"REAL_TOPIC\x01Orders\x02REAL_QID\x012\x02"
             assert saved_unit.properties_raw.endswith(place)

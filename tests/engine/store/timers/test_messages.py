@@ -204,6 +204,8 @@ def test_timers_in_and_out_are_reported_and_waiting_ones_counted(tmp_path: Path)
         reports: list[object] = []
         timed.timers.on_enqueued = lambda topic, seconds: reports.append((topic, seconds))
         timed.timers.on_dequeued = reports.append
+        puts: list[str] = []
+        timed.timers.on_put = lambda topic, _size: puts.append(topic)
         timed.store.tables.create_topic("Orders", 2)
         timed.send(b"late", TIMER_DELIVER_MS=BEGAN + 3_000)
         timed.store.wait_dispatched()
@@ -219,5 +221,6 @@ def test_timers_in_and_out_are_reported_and_waiting_ones_counted(tmp_path: Path)
         timed.go(6_000)
         assert [item for item in reports if isinstance(item, str)] == ["Orders"]
         assert len(reports) == 2
+        assert puts == ["Orders"]
         assert timed.timers.left_to_put() == 0
         assert timed.timers.counts() == {"Orders": 0}
