@@ -234,6 +234,7 @@ def statistics(broker: Broker, request: Command, header: Header, _connection: Co
     if topic is None:
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
     rows = []
+    broker.store.services.dispatch_now()
     for queue_id in range(topic.write_queue_nums):
         min_offset = max(broker.store.min_offset_in_queue(name, queue_id), 0)
         end = max(broker.store.max_offset_in_queue(name, queue_id), 0)

@@ -30,6 +30,7 @@ MAX_BY_UNIQUE_KEY = 32
 
 def max_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """GET_MAX_OFFSET: the queue offset after the last message; 0 if there is no such queue."""
+    broker.store.services.dispatch_now()  # a sender that has its answer sees its message counted
     offset = broker.store.max_offset_in_queue(str(header["topic"]), int(header["queueId"]))
     return answer_to(request, fields={"offset": str(offset)})
 
@@ -43,6 +44,7 @@ def min_offset(broker: Broker, request: Command, header: Header, _connection: Co
 def search_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """SEARCH_OFFSET_BY_TIMESTAMP: the queue offset by store time (ms)."""
     boundary = "upper" if str(header["boundaryType"] or "").lower() == "upper" else "lower"
+    broker.store.services.dispatch_now()
     offset = broker.store.offset_in_queue_by_time(
         str(header["topic"]), int(header["queueId"]), int(header["timestamp"]), boundary
     )

@@ -246,6 +246,7 @@ async def _max_offset(broker: Broker, request: Command, _header: Header, queue: 
     item = queue.range_at(_LAST_OFFSET)
     queue_id = queue.leader.queue_id
     if queue.is_local(item):
+        broker.store.services.dispatch_now()
         offset = broker.store.max_offset_in_queue(queue.topic, queue_id)
     else:
         offset = await _ask_offset(broker, request, replace(item, queue_id=queue_id))

@@ -19,6 +19,23 @@ from engine.releases import Release
 QUEUE = {"topic": "Orders", "queueId": 0}
 
 
+def test_a_sender_that_has_its_answer_sees_its_message_counted(tmp_path: Path) -> None:
+    """The dispatch runs beside: a client that asked at once got an older end of the queue."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path) as client:
+            client.server.broker.store.services.pause("reput")
+            for number in range(1, 4):
+                await client.send("Orders", b"body")
+                assert (await client.ask(30, **QUEUE)).fields["offset"] == str(number)
+            await client.send("Orders", b"body")
+            assert (await client.ask(202, topic="Orders")).code == 0
+            assert client.server.broker.store.max_offset_in_queue("Orders", 0) == 4
+            client.server.broker.store.services.resume("reput")
+
+    run_scenario(scenario)
+
+
 def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
