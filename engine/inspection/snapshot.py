@@ -729,10 +729,10 @@ class StoreSnapshot:
         if names is None:
             from engine.inspection.tables import priority_topics
 
-            try:
-                names = frozenset(priority_topics(self))
-            except CannotRead:
-                names = frozenset()
+            names = frozenset()
+            if self.rocksdb_tables.why_unknown("topics.json") is None:  # else only a column is missing: no failure
+                with contextlib.suppress(CannotRead):
+                    names = frozenset(priority_topics(self))
             self._priority_topics = names
         return names
 

@@ -61,6 +61,12 @@ COMMAND_LINES = {
     "rows": [["rows", "STORE"]],
     "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
+    "diff": [["diff", "STORE", "STORE"]],
+    "set_values": [
+        ["set-offset", "STORE", "readers", "Orders", "0", "1", "--plan"],
+        ["set-offset", "STORE", "readers", "Orders", "0", "1", "--yes"],
+        ["set-checkpoint", "STORE", "physicMsgTimestamp", "1", "--yes"],
+    ],
     "dispatch": [["dispatch", "STORE", "--yes"], ["dispatch", "STORE", "--to", "NEW", "--yes"]],
     "snapshot": [["snapshot", "STORE", "NEW"], ["snapshot", "STORE", "NEW", "--recovery-set"]],
     "put": [["put", "STORE", "--topic", "Orders", "--queue", "0", "--body", "x", "--yes"]],

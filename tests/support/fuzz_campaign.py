@@ -339,14 +339,21 @@ def run_command(line: CommandLine, seconds: int = SECONDS) -> tuple[int, str | N
     return status, judge(status, out, err, as_json="--json" in line)
 
 
+MAX_LINES = 4
+"""Lines on standard error: remarks on a configuration and damaged files, then the error."""
+
+
 def judge(status: int, out: str, err: str, *, as_json: bool) -> str | None:
     """Return the error in an answer, or None."""
     if status not in {0, 1, 2, 3}:
         return f"exit {status}"
     if "Traceback" in err:
         return err[-600:]
-    if status in {2, 3} and (not err.startswith("storescope: ") or err.count("\n") != 1):
-        return f"exit {status} without its one line: {err[:300]!r}"
+    lines = err.splitlines()
+    if status in {2, 3} and not (lines and all(line.startswith("storescope: ") for line in lines)):
+        return f"exit {status} without its line: {err[:300]!r}"
+    if (status == 2 and len(lines) > 1) or len(lines) > MAX_LINES:
+        return f"exit {status} with {len(lines)} lines: {err[:300]!r}"
     if not err.replace("\n", "").isprintable():
         return f"something that steers a terminal on standard error: {err[:300]!r}"
     if not as_json:

@@ -80,10 +80,22 @@ _STATUS_NAMES = {CHECK_OK: "ok", CHECK_NOT_OK: "notOk", CHECK_IN_PROGRESS: "inPr
 
 def register(commands: Any) -> None:
     """Add the commands."""
-    parser = _add(commands, "brokerStatus", _broker_status, "show the figures of running brokers", "-b 127.0.0.1:10911")
+    parser = _add(
+        commands,
+        "brokerStatus",
+        _broker_status,
+        "show the figures of running brokers",
+        "-b 127.0.0.1:10911",
+        reads_stores=False,
+    )
     _add_broker(parser)
     parser = _add(
-        commands, "statsAll", _statistics, "show messages in and out of each topic and group", "-n 127.0.0.1:9876"
+        commands,
+        "statsAll",
+        _statistics,
+        "show messages in and out of each topic and group",
+        "-n 127.0.0.1:9876",
+        reads_stores=False,
     )
     _add_name_servers(parser, required=True)
     parser.add_argument(
@@ -131,9 +143,12 @@ def register(commands: Any) -> None:
     parser.add_argument("-cf", "--checkFrom", dest="since", type=number, metavar="MS", help=text)
 
 
-def _add(commands: Any, name: str, run: Any, summary: str, *options: str) -> argparse.ArgumentParser:
+def _add(
+    commands: Any, name: str, run: Any, summary: str, *options: str, reads_stores: bool = True
+) -> argparse.ArgumentParser:
     examples = [f"{name} {words}" for words in options]
-    parser = add_command(commands, name, f"Like mqadmin: {summary}", *examples, parents=[common_options()])
+    parents = [common_options(store=reads_stores)]
+    parser = add_command(commands, name, f"Like mqadmin: {summary}", *examples, parents=parents)
     parser.set_defaults(run=run)
     return parser
 
