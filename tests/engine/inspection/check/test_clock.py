@@ -133,7 +133,7 @@ def test_a_checkpoint_ahead_is_reported_with_dates(small_store, tmp_path):
     (finding,) = (item for item in findings_of(root) if item.id == "CK02")
     assert finding.evidence["expected"] == "2023-11-14T22:13:20.600Z"
     assert finding.evidence["found"]["physicMsgTimestamp"] == "2023-11-15T00:43:20.600Z"
-    assert finding.message.endswith("by 2.5 h")
+    assert finding.message.endswith("by 2.5 h: physicMsgTimestamp")
 
 
 def test_a_checkpoint_of_another_age_is_behind_by_years(small_store, tmp_path):
