@@ -26,7 +26,7 @@ LEFT_OUT_FIGURES = frozenset(
 )
 """Figures that our broker does not have (docs/protocol/mqadmin.md#figures)."""
 FIGURES_THAT_DIFFER = re.compile(
-    r"bootTimestamp|brokerVersionDesc|commitLogDirCapacity|.*DiskRatio.*|get.*|put(Tps|MessageTimesTotal)|runtime"
+    r"bootTimestamp|brokerVersionDesc|commitLogDirCapacity|.*DiskRatio.*|get.*|put(Tps|MessageTimesTotal)|runtime|timerReadBehind"
 )
 """Figures of time, of the disk, and of requests before."""
 
