@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests from a checkout; the first time it sets up what they need.
 #   bash packaging/test.sh [options and paths of pytest, as seen from the project's folder]
-# STORESCOPE_TEST_WORKERS: processes that share the tests, whole files at a time (default 4, as many wait for partners; 0: all in one process).
+# STORESCOPE_TEST_WORKERS: processes that share the tests, whole files at a time (default 5, as many wait for partners; 0: all in one process).
 # STORESCOPE_TEST_FOLDER: where the tests write (default: memory where there is plenty, else the system's temporary folder).
 # A test that lacks a partner (Java, a display) is left out with a word; with CI set it fails instead.
 set -euo pipefail
@@ -39,4 +39,4 @@ elif [ -z "${PYTEST_DEBUG_TEMPROOT:-}" ] && memory_to_spare /dev/shm; then
   export PYTEST_DEBUG_TEMPROOT
   trap 'rm -rf "$PYTEST_DEBUG_TEMPROOT"' EXIT
 fi
-"$venv/bin/python" -m pytest -n "${STORESCOPE_TEST_WORKERS:-4}" --dist loadfile --no-loadscope-reorder --max-worker-restart 0 "$@"
+"$venv/bin/python" -m pytest -n "${STORESCOPE_TEST_WORKERS:-5}" --dist loadfile --no-loadscope-reorder --max-worker-restart 0 "$@"

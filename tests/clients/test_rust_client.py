@@ -70,6 +70,8 @@ def records(names: str, broker: str, folder: Path) -> dict[str, list[Any]]:
         if name.startswith("received"):
             lines[name].sort(key=str)
     lines.pop("admin check of queues in a RocksDB", None)  # a real broker answers in its log, ours at once
+    for groups in lines.get("admin groups", ()):
+        groups["groupList"].sort()
     figures = lines.get("admin figures")
     if figures:
         own = mqadmin_texts.OWN_FIGURES | mqadmin_texts.LEFT_OUT_FIGURES
