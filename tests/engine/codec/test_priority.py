@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.codec.priority import is_priority_message, priority_of
+from engine.codec.priority import counting_priority, is_priority_message, priority_of
 
 NAME = "_SYS_MSG_PRIORITY_"
 
@@ -44,3 +44,6 @@ def test_a_message_without_a_priority() -> None:
 def test_a_message_of_another_kind_is_no_priority_message(other: dict[str, str]) -> None:
     assert is_priority_message({NAME: "3", "TRAN_MSG": "false"})
     assert not is_priority_message({NAME: "3", **other})
+    assert counting_priority({NAME: "3"}) == 3
+    assert counting_priority({NAME: "3", **other}) is None
+    assert counting_priority(other) is None
