@@ -301,11 +301,11 @@ def _laid_over(data: bytes, position: int, spans: list[tuple[int, bytes]]) -> by
     """Return ``data``, which begins at ``position``, with ``spans`` over it; a later span is over an earlier one."""
     end = position + len(data)
     changed: bytearray | None = None
-    for start, new in spans:
-        first, last = max(start, position), min(start + len(new), end)
-        if first < last:
+    for offset, new in spans:
+        start, stop = max(offset, position), min(offset + len(new), end)
+        if start < stop:
             changed = bytearray(data) if changed is None else changed
-            changed[first - position : last - position] = new[first - start : last - start]
+            changed[start - position : stop - position] = new[start - offset : stop - offset]
     return data if changed is None else bytes(changed)
 
 

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import golden_stores
 from handmade_stores import healthy
 
 from engine.cli.main import main
+
+
+class KilledByTest(BaseException):
+    """Stops like ``kill -9``: no clean-up runs."""
+
+
+class KillAtCall:
+    """Wraps functions: the call of this number, counted over all of them, raises :class:`KilledByTest`."""
+
+    def __init__(self, number: int) -> None:
+        self._calls_before_kill = number
+
+    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._calls_before_kill -= 1
+            if self._calls_before_kill == 0:
+                raise KilledByTest
+            return function(*arguments, **options)
+
+        return call
 
 
 def release_of_store(name: str) -> str:

@@ -25,7 +25,7 @@ from engine.cli.options import (
     stated_release,
 )
 from engine.cli.output import Output
-from engine.codec.checkpoint import PARTS, Checkpoint, decode
+from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint, decode
 from engine.codec.config_tables import Table, load_table
 from engine.english import number_of
 from engine.errors import StoreError, Undecoded, UsageError
@@ -170,7 +170,8 @@ def _checkpoint(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchLi
         text = sentence("the file ends before {field}", field=part.name)
         raise StoreError(text, file=str(store.paths.checkpoint), offset=len(raw))
     new = args.number.to_bytes(8, "big", signed=True)
-    _refuse_impossible(decode(raw[: part.position] + new + raw[part.position + part.length :]), part.name)
+    changed = raw[: part.position] + new + raw[part.position + part.length :]
+    _refuse_impossible(decode(changed.ljust(CHECKPOINT_SIZE, b"\0")), part.name)
     current = int.from_bytes(old, "big", signed=True)
     lines = [f"checkpoint: {part.name} {current:,} → {args.number:,}"]
     if current == args.number:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undo_cases import kept_in, same, store_to_recover
+from undo_cases import KillAtCall, KilledByTest, kept_in, same, store_to_recover
 
 from engine.cli.main import main
 from engine.errors import StoreError, StoreLocked
@@ -19,31 +19,16 @@ from engine.mapped.backup import JOURNAL, TREES, BackupDisk, BackupWriter, read
 from engine.mapped.undo import CannotUndo
 
 
-class KilledByTest(BaseException):
-    """Stops like ``kill -9``: no clean-up runs."""
-
-
 def test_a_stopped_undo_can_be_repeated(tmp_path):
     for number in range(1, 40):
         store = store_to_recover(tmp_path / f"store{number}")
         files_before = golden_stores.fingerprint(store)
         assert main(["recover", str(store), "--apply", "--yes"]) == 0
         (folder,) = kept_in(tmp_path)
-        count = 0
-
-        def stop(real, number=number):
-            def call(*arguments, **options):
-                nonlocal count
-                count += 1
-                if count == number:
-                    raise KilledByTest
-                return real(*arguments, **options)
-
-            return call
-
+        kill = KillAtCall(number)
         with pytest.MonkeyPatch.context() as patched:
             for name in ("_restore", "_write", "_replace", "_note", "_link"):
-                patched.setattr(undo, name, stop(getattr(undo, name)))
+                patched.setattr(undo, name, kill.wrap(getattr(undo, name)))
             try:
                 main(["recover", str(store), "--undo", str(folder), "--yes"])
                 ended = True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from golden_stores import fingerprint
-from undo_cases import kept_in, same
+from undo_cases import KillAtCall, KilledByTest, kept_in, same
 
 from engine.cli.main import main
 from engine.mapped.backup import BackupDisk, BackupWriter
@@ -16,10 +16,6 @@ from engine.patching.apply import apply_patches
 from engine.patching.patches import MoveFile, PatchList, RemoveFile, WriteBytes, WriteFile, sample_digest
 
 CALLS = ("open", "write_file", "replace", "delete", "sync_folder")
-
-
-class KilledByTest(BaseException):
-    """Stops like ``kill -9``: no clean-up runs."""
 
 
 @pytest.fixture
@@ -80,20 +76,9 @@ def test_a_stop_at_any_call_is_undone(store: Path, tmp_path: Path, monkeypatch) 
         patches = every_kind(root)
         writer = BackupWriter(root, "repair", [root / "commitlog"], rewrites_log=True)
         disk = BackupDisk(writer)
-        count = 0
-
-        def stop(real, number=number):
-            def call(*arguments, **options):
-                nonlocal count
-                count += 1
-                if count == number:
-                    raise KilledByTest
-                return real(*arguments, **options)
-
-            return call
-
+        kill = KillAtCall(number)
         for name in CALLS:
-            monkeypatch.setattr(disk, name, stop(getattr(disk, name)))
+            monkeypatch.setattr(disk, name, kill.wrap(getattr(disk, name)))
         try:
             apply_patches(root, patches, disk)
             ended = True

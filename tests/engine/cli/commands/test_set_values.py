@@ -150,6 +150,12 @@ def test_the_start_with_another_checkpoint_is_shown_beside_todays(copy, capsys):
     assert main(["set-checkpoint", str(store), "physicMsgTimestamp", "1", "--yes"]) == 0
     assert decode((store / "checkpoint").read_bytes()).physic_msg_timestamp == 1
     assert main(["set-checkpoint", str(store), "physicMsgTimestamp", "-5", "--yes"]) == 2
+    (store / "checkpoint").write_bytes(bytes(10))
+    assert main(["set-checkpoint", str(store), "logicsMsgTimestamp", "1", "--yes"]) == 3
+    error = capsys.readouterr().err
+    assert "checkpoint at offset 10: the file ends before logicsMsgTimestamp" in error
+    assert main(["set-checkpoint", str(store), "physicMsgTimestamp", "2", "--yes"]) == 0
+    assert (store / "checkpoint").read_bytes() == bytes(7) + b"\2" + bytes(2)
     (store / "checkpoint").unlink()
     assert main(["set-checkpoint", str(store), "physicMsgTimestamp", "1", "--yes"]) == 3
     assert "there is no checkpoint" in capsys.readouterr().err
