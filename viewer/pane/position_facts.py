@@ -290,7 +290,9 @@ def _gaps(reading: PositionReading, wrote: int) -> tuple[RulerGap, ...]:
 
 
 def gap_list(reading: PositionReading) -> list[tuple[str, str, int]]:
-    """Return (name, role, bytes behind the end of the written log) of every known position that follows the log."""
+    """Return (name, role, bytes behind the end of the written log) of every known position that follows the log; less
+    than zero for a position beyond it.
+    """
     positions, wrote = reading.positions, reading.positions.wrote.offset
     if wrote is None:
         return []
@@ -300,4 +302,4 @@ def gap_list(reading: PositionReading) -> list[tuple[str, str, int]]:
         for key in TIME_FLAGS
         if key in positions.checkpoint
     ]
-    return [(name, role, max(0, wrote - offset)) for name, role, offset in offsets if offset is not None]
+    return [(name, role, wrote - offset) for name, role, offset in offsets if offset is not None]

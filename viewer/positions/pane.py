@@ -446,9 +446,7 @@ def _behind(row: PositionRow) -> str:
         return tr("not known")
     if row.behind is None:
         return ""
-    if row.behind < 0:
-        return tr("{size} beyond", size=size(-row.behind))
-    return "=" if row.behind == 0 else size(row.behind)
+    return "=" if row.behind == 0 else _gap_words(row.behind)
 
 
 def _record(row: PositionRow) -> dict[str, object]:
@@ -560,4 +558,10 @@ def draw_gaps(plot: LivePlot, latest: PositionReading) -> None:
         plot.show_nothing(tr("No known position lags: {names} are at the end of the log.", names=names))
         return
     plot.set_title(tr("Gaps"), tr("MiB behind wrote, now"))
-    plot.show_bars([Bar(name, role, gap / MIB, size(gap) if gap else tr("at the end")) for name, role, gap in gaps])
+    plot.show_bars([Bar(name, role, max(gap, 0) / MIB, _gap_words(gap)) for name, role, gap in gaps])
+
+
+def _gap_words(gap: int) -> str:
+    if gap < 0:
+        return tr("{size} beyond", size=size(-gap))
+    return size(gap) if gap else tr("at the end")

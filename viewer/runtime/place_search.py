@@ -113,6 +113,12 @@ def _check_entry(store: StoreSnapshot, place: Place) -> None:
     if place.queue_offset is None:
         return
     min_offset, max_offset = queue.min_offset, max(queue.max_offset, queue.raw_end // queue.unit_size)
+    try:
+        moved = store.tiered.queue(place.topic, place.queue_id) if store.tiered is not None else None
+    except CannotRead:
+        return  # what was copied to tiered storage is not known
+    if moved is not None:
+        min_offset, max_offset = min(min_offset, moved.min_offset), max(max_offset, moved.max_offset)
     if not min_offset <= place.queue_offset < max_offset:
         if min_offset >= max_offset:
             raise NothingFound(tr("{topic}/{queue} has no entry.", topic=place.topic, queue=place.queue_id))

@@ -17,6 +17,17 @@ from viewer.positions.pane import PositionsPane
 
 
 @pytest.mark.golden
+def test_a_position_beyond_the_log_is_no_position_at_its_end(qapp, golden) -> None:
+    """An old leader's queues reach beyond the log that its new leader left it."""
+
+    async def drive(pane, session) -> None:
+        gaps = {name: gap for name, _, gap in gap_list(pane.model.reading)}
+        assert gaps["queue max"] < 0
+        assert gaps["checkpoint, index"] > 0
+
+    on_store(qapp, PositionsPane, golden("dledger-replaced-5.5.1"), drive)
+
+
 def test_unknown_positions_have_a_reason_and_are_not_drawn(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         actual_positions = positions(session.snapshot)

@@ -62,6 +62,14 @@ def test_a_failed_search_names_the_searched_parts(store: StoreSnapshot) -> None:
         resolve(store, Search("key", "no such key"))
 
 
+def test_an_entry_that_is_only_in_tiered_storage_is_a_place(golden) -> None:
+    with open_store(golden("tiered-5.5.1")) as tiered_store:
+        assert tiered_store.topics()["Orders"][0].min_offset > 0
+        assert checked(tiered_store, places.queue("Orders", 0, 0)).place.queue_offset == 0
+        with pytest.raises(NothingFound, match="Orders/0 has no queue offset 99,999: it has 0 to "):
+            checked(tiered_store, places.queue("Orders", 0, 99_999))
+
+
 def test_a_missing_place_is_reported_with_the_existing_range(store: StoreSnapshot) -> None:
     """An offset after the end of a queue or the log became the last crumb. Nothing was chosen, and no message said that
     the entry or byte does not exist.
