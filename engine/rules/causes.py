@@ -1,4 +1,4 @@
-"""Names the cause of an incident in one clause: the cause that explains most of the findings."""
+"""Names the cause of an incident in one clause: the worst finding, and among equals the one that explains the most."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from engine.codec.config_tables import TABLES
-from engine.codec.words import time_text
 from engine.english import capital, small
-from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
+from engine.rules.findings import HAPPENED, SEVERITIES, STORED_FROM, STORED_TO, Finding
 from engine.sentences import Sentence, plural, sentence
+from engine.times import time_text
 
 CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("DK04", sentence("a copy left files without a byte, or changed them")),
@@ -116,7 +116,7 @@ def what_happened(grave: Sequence[Finding], *, crashed: bool) -> str:
     heads = [finding for finding in grave if finding.caused_by is None and finding.id not in ("AB01", "IX04")]
     if not heads:
         return sentence("The broker was killed or its machine lost power.")
-    main_finding = by_cause(heads)[0]
+    main_finding = worst_first(heads)[0]
     alike = sum(finding.id == main_finding.id for finding in heads)
     clause = _clause(main_finding)
     if alike > 1:
@@ -167,12 +167,18 @@ def _with_times(clause: str, finding: Finding) -> str:
     return clause
 
 
-def by_cause(findings: Sequence[Finding]) -> list[Finding]:
-    """Sort findings: those that explain the most come first; of tables, those that others depend on."""
-    order = {rule: number for number, (rule, _) in enumerate(CAUSES)}
+def worst_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Sort findings: errors come before warnings; of one severity, those that explain the most; of one rule, the tables
+    that others depend on.
+    """
+    causes = {rule: number for number, (rule, _) in enumerate(CAUSES)}
     tables = {name: number for number, name in enumerate(TABLES)}
 
-    def rank(finding: Finding) -> tuple[int, int]:
-        return order.get(finding.id, len(order)), tables.get(PurePath(finding.file or "").name, len(tables))
+    def rank(finding: Finding) -> tuple[int, int, int]:
+        return (
+            -SEVERITIES.index(finding.severity),
+            causes.get(finding.id, len(causes)),
+            tables.get(PurePath(finding.file or "").name, len(tables)),
+        )
 
     return sorted(findings, key=rank)

@@ -27,7 +27,7 @@ from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.releases import name_next_start
 from engine.rules import catalogue
-from engine.rules.causes import by_cause, what_happened
+from engine.rules.causes import what_happened, worst_first
 from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
 from engine.sentences import sentence, without_beginning
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
@@ -231,7 +231,7 @@ def _steps(
 def _advised(grave: Sequence[Finding]) -> Iterator[Json]:
     """Yield the steps of the findings that are not consequences of others, each once."""
     listed: set[str] = set()
-    for finding in by_cause(grave):
+    for finding in worst_first(grave):
         step = without_beginning(finding.next_step, SNAPSHOT_FIRST)
         if (
             finding.caused_by is not None

@@ -11,7 +11,7 @@ import pytest
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.rules.catalogue import CL10, RULES
-from engine.rules.causes import by_cause
+from engine.rules.causes import what_happened, worst_first
 from engine.rules.findings import Finding, at_least, in_order
 
 
@@ -37,6 +37,14 @@ def test_a_cause_comes_right_before_its_consequences():
     ]
     assert in_order([consequence, lone]) == [consequence, lone]
     assert len(in_order([RULES["CQ10"].finding("a", caused_by="CF02"), consequence])) == 2
+
+
+def test_an_error_is_named_before_a_warning_that_could_explain_more():
+    """The first line about a store with a lost compacted queue named a topic that topics.json lacked, a warning."""
+    warning, error = RULES["CQ14"].finding("no topic"), RULES["CM03"].finding("files are lost")
+    assert (warning.severity, error.severity) == ("warn", "error")
+    assert worst_first([warning, error]) == [error, warning]
+    assert what_happened([warning, error], crashed=False).endswith("(CM03).")
 
 
 pytestmark = pytest.mark.golden
@@ -65,6 +73,6 @@ def test_the_topics_table_is_repaired_first(store):
     for name in ("consumerOffset.json", "topics.json", "subscriptionGroup.json"):
         (root / "config" / name).write_bytes(b"{")
         (root / "config" / f"{name}.bak").unlink(missing_ok=True)
-    commands = [item.command or "" for item in by_cause(grave(root)) if item.id == "CF01"]
+    commands = [item.command or "" for item in worst_first(grave(root)) if item.id == "CF01"]
     named = [command.split()[-1].rsplit("/", 1)[1] for command in commands]
     assert named == ["topics.json", "subscriptionGroup.json", "consumerOffset.json"]

@@ -19,7 +19,7 @@ from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.rules.catalogue import CF05, RULES
 from engine.rules.causes import CAUSES, what_happened
-from engine.rules.findings import at_least
+from engine.rules.findings import SEVERITIES, at_least
 
 pytestmark = pytest.mark.golden
 
@@ -137,6 +137,9 @@ def test_each_serious_rule_has_an_incident_with_a_place_and_few_steps(tmp_path, 
         text = summary.incident["whatHappened"]
         assert text.endswith(".")
         clause = re.sub(r"\([A-Z]{2}\d\d\)\.$", "", text)
+        if (headline := re.search(r"\(([A-Z]{2}\d\d)\)\.$", text)) is not None:
+            severities = {finding.id: SEVERITIES.index(finding.severity) for finding in results}
+            assert severities[headline[1]] == max(severities.values()), text
         assert text.startswith("The broker was killed") or PLACED.search(clause), text
         assert 1 <= len(summary.incident["firstSteps"]) <= 3
 
