@@ -27,6 +27,7 @@ from engine.mapped.undo import take_back
 from engine.sentences import sentence
 from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
 from engine.store.recovery.load_source import log_folders
+from engine.times import with_local_times
 
 if TYPE_CHECKING:
     from engine.store.recovery.plan import EmptyLog
@@ -184,7 +185,7 @@ def ask_consent(
     if empty_log is not None:
         print(f"{empty_log.folder}: {empty_log.message}", file=sys.stderr)
     for line in plan_lines:
-        print(line, file=sys.stderr)
+        print(with_local_times(line), file=sys.stderr)
     if args.yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

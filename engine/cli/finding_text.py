@@ -14,6 +14,7 @@ from typing import Any
 from engine.cli.output import Column, Output, escape_controls, iso_time
 from engine.english import capital, number_of
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, STORE, of_store
+from engine.times import with_local_times
 
 Record = dict[str, Any]
 COLUMNS = (
@@ -202,5 +203,5 @@ def times_text(first_time: int, last_time: int) -> str:
 
 
 def _print_paragraph(text: str, out: Output) -> None:
-    for line in textwrap.wrap(escape_controls(text), TEXT_WIDTH_CHARS, break_on_hyphens=False):
+    for line in textwrap.wrap(escape_controls(with_local_times(text)), TEXT_WIDTH_CHARS, break_on_hyphens=False):
         out.line(f"    {line}")

@@ -13,11 +13,11 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
 
 from engine.sentences import TEMPLATES_IN_JSON, to_json
+from engine.times import local_time_text, with_local_times
 
 if TYPE_CHECKING:
     from engine.rules.masking import Masking
@@ -46,15 +46,8 @@ class Column:
 
 
 def iso_time(ms: int | None) -> str:
-    """Local time with zone, milliseconds kept: ``2026-11-20 09:41:07.220+08:00``; empty for None, the number where
-    out of range.
-    """
-    if ms is None:
-        return ""
-    try:
-        return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(sep=" ", timespec="milliseconds")
-    except (OverflowError, ValueError, OSError):
-        return str(ms)
+    """Return a time (ms) as :func:`local_time_text` does; empty for None."""
+    return "" if ms is None else local_time_text(ms)
 
 
 def size_text(size: int) -> str:
@@ -102,6 +95,8 @@ def format_cell(value: Any, kind: str) -> str:
         return f"{value:,}"
     if kind == "bytes":
         return size_text(value)
+    if kind == "prose" and isinstance(value, str):
+        return escape_controls(with_local_times(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -153,20 +148,26 @@ class Output:
         """Lines of JSON as they are: for who makes many at once and has nothing to mask."""
         self._stream.write(text)
 
-    def line(self, text: str = "") -> None:
-        """Write a line for people (or several), its control characters made visible; nothing with ``--json``."""
+    def line(self, text: str = "", *, is_data: bool = False) -> None:
+        """Write a line for people (or several), its control characters made visible; nothing with ``--json``.
+
+        Times of the engine's sentences are shown in the machine's zone. ``is_data``: the text has bytes of a store,
+        such as a message's body, which are shown as they are.
+        """
         if not self.as_json:
             self.flush()
+            text = text if is_data else with_local_times(text)
             self._stream.write("\n".join(escape_controls(line) for line in text.split("\n")) + "\n")
 
-    def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
+    def fields(self, pairs: Iterable[tuple[str, str]], *, are_data: bool = False) -> None:
         """Name and value, one pair a line, for people."""
         if self.as_json:
             return
         listed = list(pairs)
         width = max((len(name) for name, _ in listed), default=0)
         for name, value in listed:
-            self.line(f"- **{name}**: {value}" if self.markdown else f"{name:<{width}}  {value}".rstrip())
+            text = f"- **{name}**: {value}" if self.markdown else f"{name:<{width}}  {value}".rstrip()
+            self.line(text, is_data=are_data)
 
     def flush(self) -> None:
         """Write what is still held for measuring columns."""

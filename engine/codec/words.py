@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engine.codec import compression
@@ -29,7 +28,6 @@ from engine.codec.message import (
     Unit,
 )
 from engine.codec.priority import is_priority_message, priority_of
-from engine.sentences import sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
     DLQ_PREFIX,
@@ -41,23 +39,13 @@ from engine.system_names import (
     SCHEDULE_TOPIC,
     TIMER_TOPIC,
 )
+from engine.times import time_text
 
 POP_TAGS = ("ck", "ack", "bAck")
 
 MAX_LISTED = 50
 _MAX_JSON_BYTES = 1 << 20
 _DELIVERED_AT_ONCE = (1 << 63) - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_MS = 86_400_000
-_YEAR_MS = 31_557_600_000
-_DURATION_UNITS = (
-    (2 * _YEAR_MS, _YEAR_MS, "{n} years"),
-    (_DAY_MS, _DAY_MS, "{n} days"),
-    (3_600_000, 3_600_000, "{n} h"),
-    (60_000, 60_000, "{n} min"),
-    (1000, 1000, "{n} s"),
-)
-"""Units of time: minimum duration (ms) for which a unit is used, its length (ms), the words."""
 TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
 """Facts that are times, ms since the epoch."""
 
@@ -418,23 +406,3 @@ def _fact_text(name: str, value: object) -> str:
         listed = ", ".join(str(item) for item in value[:MAX_LISTED])
         return f"{listed} and {omitted:,} more" if omitted > 0 else listed
     return str(value)
-
-
-def time_text(ms: int) -> str:
-    """Return a time in ms since the epoch as ISO text in UTC; the bare number if it is outside the calendar."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=ms)
-    except OverflowError:
-        return str(ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
-
-
-def duration_text(ms: int) -> str:
-    """Return a duration in the largest suitable unit, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``; years
-    only from two on.
-    """
-    for least, length, unit in _DURATION_UNITS:
-        if abs(ms) >= least:
-            count = f"{ms / length:,.1f}".removesuffix(".0")
-            return sentence("{n} day" if count == "1" and length == _DAY_MS else unit, n=count)
-    return sentence("{n} ms", n=ms)

@@ -16,10 +16,10 @@ from engine.codec import index_keys
 from engine.codec.index_keys import IndexType
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
-from engine.codec.words import time_text
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
 from engine.sentences import plural, sentence
+from engine.times import time_text
 
 if TYPE_CHECKING:
     from engine.inspection.rocksdb_index import RocksIndex

@@ -20,7 +20,6 @@ from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import delay_offsets
 from engine.codec.message import Unit
-from engine.codec.words import duration_text, time_text
 from engine.config import MessageStoreConfig
 from engine.english import small
 from engine.errors import CorruptUnit
@@ -42,6 +41,7 @@ from engine.system_names import (
     TIMER_TOPIC,
     TRANSACTION_GROUP,
 )
+from engine.times import duration_text, time_text
 
 SETTLE_MS = 5_000
 """Time after which a service has certainly done its due work."""

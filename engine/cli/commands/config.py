@@ -65,14 +65,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
             if complaint:
                 code = 1
             if not out.as_json:
-                out.line(json.dumps(table.value, ensure_ascii=False, indent=2))
+                out.line(json.dumps(table.value, ensure_ascii=False, indent=2), is_data=True)
         for item in logical_ranges(store):
             out.record(_record(item))
             out.line(escape_controls(range_text(item)))
         for name, value in binary_tables(store):
             table_count += 1
             out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
-            out.line(f"{name}: {json.dumps(value)}")
+            out.line(f"{name}: {json.dumps(value)}", is_data=True)
     if not table_count:
         out.nothing("-- the store has no tables below config/")
     return code

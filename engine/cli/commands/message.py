@@ -108,8 +108,10 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
     if out.as_json:
         return
     skipped = ("type", "properties", "words", "members", "crcExplained", "packedTwice")
-    out.fields((name, _value(name, value)) for name, value in record.items() if name not in skipped)
-    out.fields((f"properties.{name}", escape_controls(value)) for name, value in unit.properties.items())
+    fields = ((name, _value(name, value)) for name, value in record.items() if name not in skipped)
+    out.fields(fields, are_data=True)
+    properties = ((f"properties.{name}", escape_controls(value)) for name, value in unit.properties.items())
+    out.fields(properties, are_data=True)
     for sentence in sentences:
         out.line(f"- {escape_controls(sentence)}")
     if "crcExplained" in record:
@@ -117,7 +119,8 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
     for member in record.get("members", ()):
         out.line(
             f"member {member['queueOffset']:,}: "
-            f"{escape_controls(str(member.get('reason') or member.get('properties')))}"
+            f"{escape_controls(str(member.get('reason') or member.get('properties')))}",
+            is_data=True,
         )
     _show_body(unit, out)
 
@@ -133,7 +136,8 @@ def _show_body(unit: Unit, out: Output) -> None:
     packed = f", unpacked from {size_text(len(unit.body))}" if unit.sys_flag & COMPRESSED else ""
     out.line(
         f"body ({size_text(len(unpacked.data))}{packed}): {escape_controls(text)}"
-        f"{' …' if len(unpacked.data) > _SHOWN_BODY_BYTES else ''}"
+        f"{' …' if len(unpacked.data) > _SHOWN_BODY_BYTES else ''}",
+        is_data=True,
     )
     if unpacked.note:
         out.line(f"body: {escape_controls(unpacked.note)}")

@@ -112,10 +112,10 @@ def _read(args: argparse.Namespace, out: Output) -> tuple[str, dict[str | int, A
 def _print(args: argparse.Namespace, out: Output, folder: str, parts: dict[str, Any]) -> int:
     out.record({"type": "config", "table": args.table, "file": folder, "used": "rocksdb", "why": None, "value": parts})
     if not out.as_json and args.form == "true":
-        out.line(json.dumps(parts, ensure_ascii=False, indent=2))
+        out.line(json.dumps(parts, ensure_ascii=False, indent=2), is_data=True)
         return 0
     for line in _row_lines(parts):
-        out.line(line)
+        out.line(line, is_data=True)
     return 0
 
 

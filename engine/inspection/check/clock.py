@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.message import Unit
-from engine.codec.words import duration_text, time_text
 from engine.errors import CannotRead
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
@@ -25,6 +24,7 @@ from engine.rules.log_rules import CLOCK_STEP, ClockStepBack
 from engine.rules.proofs import Proof
 from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from engine.times import duration_text, time_text
 
 DAY_MS = 86_400_000
 TOLERANCE_MS = 5 * 60_000

@@ -16,7 +16,6 @@ from typing import Any
 from engine.codec import index as codec
 from engine.codec.index_keys import index_keys
 from engine.codec.message import Unit
-from engine.codec.words import time_text
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery
 from engine.inspection.check.index import BadEntry, IndexAccount, IndexCheck
@@ -28,6 +27,7 @@ from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, plural, sentence
+from engine.times import time_text
 
 MAX_LISTED = 20
 NAME_FORMAT = "%Y%m%d%H%M%S%f"

@@ -13,7 +13,6 @@ from typing import Any
 
 from engine.codec import properties as props
 from engine.codec.message import Unit
-from engine.codec.words import time_text
 from engine.inspection.check.timer import offsets_in_timer_log
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.rocksdb_rows import SUBJECTS, MessageRow, RowSubject, TimerProgress
@@ -22,6 +21,7 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding
 from engine.sentences import plural, sentence
 from engine.system_names import ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC, TIMER_TOPIC
+from engine.times import time_text
 
 MAX_UNITS = 20_000
 """Newest messages of a topic that are looked up one by one."""

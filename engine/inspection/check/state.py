@@ -9,7 +9,6 @@ from pathlib import Path
 
 from engine.codec import config_tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint
-from engine.codec.words import duration_text, time_text
 from engine.english import capital
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import FILE_NAME_DIGITS
@@ -23,6 +22,7 @@ from engine.releases import NAMES, of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.sentences import plural, sentence, with_and
+from engine.times import duration_text, time_text
 
 FAR_BEHIND_MS = 10 * 60_000
 FAR_BEHIND_FILES = 2

@@ -18,7 +18,6 @@ from engine import releases
 from engine.codec import properties, timer
 from engine.codec.dtypes import TIMER_LOG_UNIT
 from engine.codec.message import Unit
-from engine.codec.words import time_text
 from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.inspection.check.timer_deliveries import TimerDeliveries
@@ -30,6 +29,7 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, plural, sentence
 from engine.system_names import TIMER_TOPIC
+from engine.times import time_text
 
 MAX_LISTED = 20
 MAX_WAITING = 20_000

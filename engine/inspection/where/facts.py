@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from engine.codec import timer
 from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
-from engine.codec.words import duration_text
 from engine.errors import CorruptUnit, StoreError, Undecoded
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
@@ -44,6 +42,7 @@ from engine.rules import where as rules
 from engine.rules.where import KeyReach
 from engine.sentences import join, msgid, sentence
 from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC, SCHEDULE_TOPIC
+from engine.times import duration_text, local_time_text
 
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table
@@ -138,7 +137,7 @@ class FactFinder:
             statement = sentence(
                 "group {group} popped it at {time} and has not acknowledged it; its checkpoint waits for the revive",
                 group=checkpoint.group,
-                time=time_text(checkpoint.pop_time),
+                time=local_time_text(checkpoint.pop_time),
             )
             evidence.append(Evidence("service", None, None, join("; ", [statement, service.words]), checkpoint.due))
             return True
@@ -155,7 +154,7 @@ class FactFinder:
             statement = sentence(
                 "group {group} popped it and has not acknowledged it: it comes again at {time}",
                 group=row.group,
-                time=time_text(row.time or 0),
+                time=local_time_text(row.time or 0),
             )
             evidence.append(Evidence("service", rows.folder("pop"), None, statement, row.time))
 
@@ -201,7 +200,7 @@ class FactFinder:
             return False
         statement = sentence(
             "the timer has read up to {time}, and the log does not have the message again",
-            time=time_text(check.last_read_time),
+            time=local_time_text(check.last_read_time),
         )
         evidence.append(Evidence("service", str(self._store.paths.timercheck), 0, statement))
         return True
@@ -218,7 +217,7 @@ class FactFinder:
                 return False
             statement = sentence(
                 "the timer has read up to {time}, and the log does not have the message again",
-                time=time_text(progress.timeline),
+                time=local_time_text(progress.timeline),
             )
             evidence.append(Evidence("service", folder, None, statement))
             return True
@@ -229,7 +228,9 @@ class FactFinder:
         )
         evidence.append(Evidence("service", folder, None, statement))
         if has_row and progress.timeline is None:
-            late = sentence("a broker that starts later than {time} passes over it", time=time_text(due + CATCH_UP_MS))
+            late = sentence(
+                "a broker that starts later than {time} passes over it", time=local_time_text(due + CATCH_UP_MS)
+            )
             evidence.append(Evidence("service", None, None, late))
         return not has_row
 
@@ -238,7 +239,7 @@ class FactFinder:
         precision_ms = 1000 if self._store.config is None else self._store.config.timer_precision_ms
         statement = sentence(
             "a broker that starts later than {time} passes over it",
-            time=time_text(due + timer.CATCH_UP_SLOTS * precision_ms),
+            time=local_time_text(due + timer.CATCH_UP_SLOTS * precision_ms),
         )
         return Evidence("service", None, None, statement)
 
@@ -290,7 +291,7 @@ class FactFinder:
             "{place}: {role}" if due is None else "{place}: {role}, due {due}",
             place=f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
             role=sentence(rules.ROLE_WORDS[part]),
-            due="" if due is None else time_text(due),
+            due="" if due is None else local_time_text(due),
         )
         return self.at(unit, "unit", statement)
 
@@ -615,14 +616,6 @@ def due_time(unit: Unit) -> int | None:
         return unit.tags_code if unit.tags_code > 0 else None
     due = unit.properties.get(props.TIMER_OUT_MS, "") if part in {"timer", "recall"} else ""
     return int(due) if due.isdecimal() else None
-
-
-def time_text(ms: int) -> str:
-    """A time in ms as ISO with zone; the number itself if it is outside the calendar."""
-    try:
-        return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(sep=" ", timespec="milliseconds")
-    except (OverflowError, ValueError, OSError):
-        return str(ms)
 
 
 def key_reaches(store: StoreSnapshot, unit: Unit, evidence: list[Evidence]) -> Iterator[KeyReach]:

@@ -27,9 +27,10 @@ from engine.inspection.entry_verdict import resolve
 from engine.inspection.log_reader import LogReader
 from engine.inspection.lookup import chained_offsets
 from engine.inspection.lost_units import lost_at, was
-from engine.inspection.where.facts import Evidence, FactFinder, time_text
+from engine.inspection.where.facts import Evidence, FactFinder
 from engine.rules import where as rules
 from engine.sentences import plural, sentence
+from engine.times import local_time_text
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
@@ -163,8 +164,8 @@ class LostFinder:
             return []
         statement = sentence(
             "knows a message of {newest}, the newest unit is of {last}",
-            newest=time_text(newest),
-            last=time_text(last_time),
+            newest=local_time_text(newest),
+            last=local_time_text(last_time),
         )
         return [Evidence("checkpoint", None, None, statement)]
 
@@ -182,7 +183,7 @@ class LostFinder:
                 "abort.bak",
                 str(paths.abort_bak),
                 None,
-                sentence("a start after a crash at {time}", time=time_text(started)),
+                sentence("a start after a crash at {time}", time=local_time_text(started)),
             )
         ]
 
@@ -493,8 +494,10 @@ class LostFinder:
         if first_time is None or last_time is None:
             return _without_unit("unknown", evidence)
         created = _latest_before(last_time + _DAY_MS, ms_in_month)
-        spans = sentence("the log goes from {first} to {last}", first=time_text(first_time), last=time_text(last_time))
-        statement = sentence("was made at {time}, {span}", time=time_text(created), span=spans)
+        spans = sentence(
+            "the log goes from {first} to {last}", first=local_time_text(first_time), last=local_time_text(last_time)
+        )
+        statement = sentence("was made at {time}, {span}", time=local_time_text(created), span=spans)
         evidence = [*evidence, Evidence("unique key", None, None, statement)]
         if created < first_time and self._store.log.min_offset > 0:
             return _without_unit("expired", evidence)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, Protocol
 
-from engine.codec.words import time_text
 from engine.releases import Release, of
 from engine.sentences import plural, sentence, with_text
 from engine.store.recovery.source import QueueKind
+from engine.times import time_text
 
 
 @dataclass(frozen=True, slots=True)

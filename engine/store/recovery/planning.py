@@ -20,7 +20,6 @@ from engine.codec.dledger import HEADER_SIZE, INDEX_FILE_BYTES
 from engine.codec.message import BORN_HOST_V6
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY
-from engine.codec.words import time_text
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, ReleaseRules, of
@@ -47,6 +46,7 @@ from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery.rocksdb_queues import RocksdbTable
 from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySource, Watch
 from engine.store.recovery.walk import MAX_READ_BYTES, NO_SUCH_ARRAY, LogWalk, WalkResult, asked_for
+from engine.times import time_text
 
 _HEAD_BYTES = 100
 _PHYSICAL_OFFSET = 28

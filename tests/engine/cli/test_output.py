@@ -113,6 +113,19 @@ def test_times_have_a_zone():
     assert iso_time(1_700_000_000_123)[10] == " "
 
 
+def test_every_time_on_a_terminal_has_the_same_form_and_data_stays():
+    """``check`` printed the times of findings in UTC with a T and a Z, and those of queues in the local zone."""
+    stream = io.StringIO()
+    out = Output(as_json=False, stream=stream)
+    utc_time, local_time = "2023-11-14T22:13:20.123Z", iso_time(1_700_000_000_123)
+    out.line(f"stored {utc_time}")
+    out.record({"message": f"since {utc_time}"}, (Column("Finding", "message", "prose"),))
+    out.flush()
+    assert stream.getvalue().count(local_time) == 2
+    out.fields([("body", utc_time)], are_data=True)
+    assert stream.getvalue().endswith(f"body  {utc_time}\n")
+
+
 def test_sizes():
     assert [size_text(size) for size in (0, 1023, 1024, 40_802_189_312)] == ["0 B", "1,023 B", "1.0 KiB", "38.0 GiB"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.codec import properties as props
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
-from engine.codec.words import ROLES, TEXTS, UnitNote, op_offsets, role, time_text, words
+from engine.codec.words import ROLES, TEXTS, UnitNote, op_offsets, role, words
 from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OFFSET_MOVED_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 
 STORED = 1795248757000
@@ -345,19 +345,6 @@ def test_the_result_of_a_property_crc_is_reported():
 )
 def test_op_bodies(body, offsets):
     assert op_offsets(body) == offsets
-
-
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (-1, "1969-12-31T23:59:59.999Z"),
-        (1 << 62, str(1 << 62)),
-        (-(1 << 63), str(-(1 << 63))),
-    ],
-)
-def test_times_beyond_any_calendar_stay_numbers(ms, text):
-    assert time_text(ms) == text
 
 
 _CONSTANTS = [value for name, value in vars(props).items() if name.isupper() and isinstance(value, str)]

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QApplication
 
 from engine.codec.flipped_bits import FlippedBits
 from engine.codec.json_dialect import parse
-from engine.codec.words import duration_text
 from engine.errors import BadFilter, UsageError, cause_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
@@ -25,6 +24,7 @@ from engine.rules.causes import CAUSES, what_happened
 from engine.rules.findings import Finding, Summary
 from engine.sentences import sentence
 from engine.store.recovery.plan import Release
+from engine.times import duration_text
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
 

@@ -16,16 +16,15 @@ from planted_faults import patch
 
 from engine.codec import timer
 from engine.codec.message import Unit
-from engine.codec.words import time_text as time_words
 from engine.config import MessageStoreConfig
 from engine.inspection.check.timer import findings
 from engine.inspection.findings import check
 from engine.inspection.log_reader import LogReader
 from engine.inspection.snapshot import open_store
 from engine.inspection.where.evidence import where
-from engine.inspection.where.facts import time_text
 from engine.rules.findings import Finding, at_least
 from engine.system_names import TIMER_TOPIC
+from engine.times import local_time_text, time_text
 
 pytestmark = pytest.mark.golden
 WAITING = 5
@@ -223,7 +222,7 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
         0,
         WAITING,
     )
-    last_start = time_words(min(waiting) + (7 * 86_400 - 60) * 1000)
+    last_start = time_text(min(waiting) + (7 * 86_400 - 60) * 1000)
     assert f"a broker that starts later than {last_start} passes over the first of them" in actual_finding.message
     assert "send them again" in actual_finding.next_step
     run(actual_finding)
@@ -295,7 +294,7 @@ def test_where_names_the_last_start_that_delivers_a_waiting_message(store, preci
     with open_store(store, MessageStoreConfig(timer_precision_ms=precision_ms)) as opened:
         (result,) = where(opened, str(waiting.physical_offset))
     assert result.verdict == "delayed"
-    assert f"a broker that starts later than {time_text(last_start)} passes over it" in [
+    assert f"a broker that starts later than {local_time_text(last_start)} passes over it" in [
         item.holds for item in result.evidence
     ]
 
