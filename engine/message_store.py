@@ -116,7 +116,7 @@ class MessageStore:
         if like is not None:
             warnings.warn("like= is called release= now", DeprecationWarning, stacklevel=2)
         self.release: Release = release or like or written_by(self.paths, self._disk)
-        self.rules = releases.of(self.release)
+        self.rules = releases.rules_of(self.release)
         self._closed = False
         self._state_lock = threading.RLock()
         self._put_latencies = Latencies()

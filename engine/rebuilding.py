@@ -124,7 +124,7 @@ def build(
     ``release`` sets the rules; by default the release that probably wrote the store.
 
     """
-    tags = releases.of(release or release_of(source)).writes_tag_entries
+    tags = releases.rules_of(release or release_of(source)).writes_tag_entries
     queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
     index = IndexService(StorePaths(root), config, disk, system_clock, lambda _file: None, tag_entries=tags)
     done, topics, start_offset = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)

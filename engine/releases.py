@@ -1,6 +1,6 @@
 """The table of RocketMQ releases: what each one writes, reads, recovers, deletes and refuses.
 
-Every difference between releases is a column here, and every part of the program uses ``of(release).column``. A
+Every difference between releases is a column here, and every part of the program uses ``rules_of(release).column``. A
 new release is one more row: the previous row with its differences. "4.9" stands for 4.9.0 to 4.9.8, "5.3" for 5.0
 to 5.3.3; each row names the patch release with which it was compared.
 
@@ -332,7 +332,7 @@ _NEXT_START = re.compile(r"\b([Tt]he next start)\b(?! of )")
 NEWEST_FIRST: tuple[Release, ...] = NAMES[::-1]
 
 
-def of(release: Release) -> ReleaseRules:
+def rules_of(release: Release) -> ReleaseRules:
     """Return the rules of a release."""
     return TABLE[release]
 
@@ -350,16 +350,16 @@ def of_version(version: str) -> Release | None:
 
 def name_next_start(text: str, release: Release) -> str:
     """Return ``text`` with the release's name behind each "the next start": each release starts in its own way."""
-    named = _NEXT_START.sub(rf"\1 of {of(release).title}", text)
+    named = _NEXT_START.sub(rf"\1 of {rules_of(release).title}", text)
     if named == text:
         return text
     unnamed = sentence(text)
-    return Sentence(named, unnamed.id, unnamed.params, unnamed.plural_id, of(release).title)
+    return Sentence(named, unnamed.id, unnamed.params, unnamed.plural_id, rules_of(release).title)
 
 
 def compared_with(release: Release) -> Release:
     """Return the release of the other line whose start is shown beside that of ``release``."""
-    return "4.9" if of(release).major > of("4.9").major else "5.3"
+    return "4.9" if rules_of(release).major > rules_of("4.9").major else "5.3"
 
 
 def parse(text: str) -> Release:

@@ -18,7 +18,7 @@ from engine.broker.json_bodies import as_objects, read_object, read_object_or_no
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.users import DISABLED, SUPER, Users, deny_reason
 from engine.errors import StoreError
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.frame import Command
 from engine.remoting.signing import ACCESS_KEY, is_signed
@@ -163,7 +163,7 @@ class Access:
         self._cluster = cluster
         self._stamp = self._stamped()
         self.acl: PlainAcl = read_acl(path)
-        self.users = None if of(release).major < 5 else Users(path.with_name(f"{path.stem}.users.json"))
+        self.users = None if rules_of(release).major < 5 else Users(path.with_name(f"{path.stem}.users.json"))
         if self.users is not None:
             self.users.take_over(self.acl)
 
@@ -191,7 +191,7 @@ class Access:
     def check(self, request: Command, peer: str) -> None:
         """Check a request. Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
         address = peer.rpartition(":")[0].strip("[]")
-        if of(self._release).major < 5:
+        if rules_of(self._release).major < 5:
             if not self.acl.is_white(address):
                 self._check_4_9(request, address)
         elif self.users is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.remoting.codes import Refused, ResponseCode
 
 CheckValue = Callable[[str], str | None]
@@ -39,7 +39,7 @@ def _any_text(_value: str) -> str | None:
 
 def topic_attributes(release: Release) -> dict[str, CheckValue]:
     """Return the attributes that a topic of this release may have."""
-    rules = of(release)
+    rules = rules_of(release)
     attributes = {
         "queue.type": _one_of("SimpleCQ", "BatchCQ"),
         "cleanup.policy": _one_of("DELETE", "COMPACTION"),
@@ -51,7 +51,7 @@ def topic_attributes(release: Release) -> dict[str, CheckValue]:
 
 def group_attributes(release: Release) -> dict[str, CheckValue]:
     """Return the attributes that a group of this release may have."""
-    rules = of(release)
+    rules = rules_of(release)
     attributes: dict[str, CheckValue] = {"priority.factor": _number(0, 100)} if rules.priorities else {}
     if rules.lite_topics:
         attributes |= {

@@ -31,7 +31,7 @@ from engine.codec.encode import Message
 from engine.codec.lite_topics import lite_queue_name
 from engine.codec.message import Unit
 from engine.codec.priority import is_priority_message, priority_of
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -224,7 +224,7 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
 def _spelled(topic: TopicConfig, release: Release) -> str:
     perm = "".join(letter if topic.perm & bit else "-" for letter, bit in (("R", READ), ("W", WRITE), ("X", INHERIT)))
     attributes = ", ".join(f"{key}={value}" for key, value in topic.attributes.items())
-    attributes_text = "" if of(release).major < 5 else f", attributes={{{attributes}}}"
+    attributes_text = "" if rules_of(release).major < 5 else f", attributes={{{attributes}}}"
     return (
         f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_nums}, "
         f"writeQueueNums={topic.write_queue_nums}, perm={perm}, topicFilterType={topic.topic_filter_type}, "
@@ -268,7 +268,7 @@ def _stored_text(broker: Broker, message_properties: dict[str, str]) -> bytes:
     release = broker.store.release
     stored_properties = (
         {name: value for name, value in message_properties.items() if name != properties.WAIT}
-        if of(release).major < 5
+        if rules_of(release).major < 5
         else message_properties
     )
     return text_as_stored(stored_properties, release)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.config import MessageStoreConfig
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.store.put_message import PutMessageStatus
 
 _OK, _TIMEOUT = PutMessageStatus.PUT_OK, PutMessageStatus.FLUSH_SLAVE_TIMEOUT
@@ -35,7 +35,7 @@ class SlaveWaits:
     """
 
     def __init__(self, config: MessageStoreConfig, release: Release, wrote: Callable[[], int]) -> None:
-        self._always = of(release).major < 5
+        self._always = rules_of(release).major < 5
         self._needed = 1 if self._always else config.in_sync_replicas - 1
         self._timeout_s = config.slave_timeout / 1000
         self._far = config.ha_slave_fallbehind_max

@@ -15,7 +15,7 @@ from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
 from engine.files.layout import MAX_GROUP_BYTES, MAX_TOPIC_BYTES
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.store.config_tables import ConfigTables
 from engine.system_names import (
     BENCHMARK_TOPIC,
@@ -63,7 +63,7 @@ def wrong_name(topic: str, release: Release) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _wrong_name(topic: str, release: Release) -> str | None:
-    rules = of(release)
+    rules = rules_of(release)
     quoted = f": {topic}," if rules.quotes_wrong_topics else ""
     if not topic.strip():
         return "The specified topic is blank."
@@ -109,10 +109,10 @@ class Topics:
     ) -> None:
         self._tables = tables
         self._light = light
-        self._pops = of(release).pop
-        self._has_rocksdb_transactions = of(release).has_rocksdb_transactions
-        self._longest_group = of(release).longest_group_letters
-        self._nameless_groups = of(release).nameless_groups
+        self._pops = rules_of(release).pop
+        self._has_rocksdb_transactions = rules_of(release).has_rocksdb_transactions
+        self._longest_group = rules_of(release).longest_group_letters
+        self._nameless_groups = rules_of(release).nameless_groups
         """C++ clients send a group without a name."""
         self._config = config
         self.changed: Callable[[list[TopicConfig]], None] = lambda _: None

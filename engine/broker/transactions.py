@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_properties, encode_unit
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command, answer_to
@@ -82,7 +82,7 @@ def as_half(message: Message, release: Release) -> Message:
     queue as properties.
     """
     message_properties = dict(message.properties or {})
-    if of(release).major >= 5 and message_properties.get(properties.UNIQUE_KEY):
+    if rules_of(release).major >= 5 and message_properties.get(properties.UNIQUE_KEY):
         message_properties[properties.TRANSACTION_ID] = message_properties[properties.UNIQUE_KEY]
     message_properties[properties.REAL_TOPIC] = message.topic
     message_properties[properties.REAL_QUEUE_ID] = str(message.queue_id)
@@ -99,7 +99,7 @@ def as_half(message: Message, release: Release) -> Message:
 def text_as_stored(message_properties: dict[str, str], release: Release) -> bytes:
     """Return the property text that a release's broker stores: 4.9 omits the end of the last pair."""
     text = encode_properties(message_properties)
-    return text if of(release).closes_last_property else text[:-1]
+    return text if rules_of(release).closes_last_property else text[:-1]
 
 
 def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
@@ -177,7 +177,7 @@ def committed(half: Unit, release: Release) -> Message:
         half.body,
         int(half_properties.get(properties.REAL_QUEUE_ID, "0")),
         rules,
-        half.properties_raw if of(release).keeps_real_topic else text_as_stored(stored, release),
+        half.properties_raw if rules_of(release).keeps_real_topic else text_as_stored(stored, release),
         flag=half.flag,
         sys_flag=half.sys_flag & ~HOST_BITS & ~TRANSACTION_MASK | COMMIT,
         born_timestamp=half.born_timestamp,

@@ -143,7 +143,7 @@ def facts_of(
                 derived_config(store),
                 batch_topics(store, disk),
                 topics_known(store),
-                tag_entries=releases.of(release or release_of(store)).writes_tag_entries,
+                tag_entries=releases.rules_of(release or release_of(store)).writes_tag_entries,
             )
 
 

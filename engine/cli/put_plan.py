@@ -22,7 +22,7 @@ from engine.codec.java import hash_map_order, i32
 from engine.codec.message import INNER_BATCH
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, UsageError
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.sentences import sentence
 
 MAX_PLAN_BYTES = 1 << 30
@@ -154,7 +154,7 @@ def _message(fields: Any, born: str, stored: str, born_at: int, release: Release
     properties = _properties(fields.get("properties", {}))
     raw = encode_properties(properties)
     stored_properties = _with_room(properties, i32(_number(fields, "sysFlag", 0)))
-    if not of(release).closes_last_property:
+    if not rules_of(release).closes_last_property:
         raw = raw[:-1]  # 4.9.1 to 5.1 leave the last pair open
     else:
         stored_properties = {

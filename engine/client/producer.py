@@ -478,7 +478,7 @@ class Producer(ClientPart):
         ) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
-        return error.code in RETRIED_CODES[releases.of(self.config.release).major]
+        return error.code in RETRIED_CODES[releases.rules_of(self.config.release).major]
 
     async def _refresh_route(self, topic: str) -> None:
         """Read the route again: a broker that does not answer may no longer be in it."""
@@ -514,7 +514,7 @@ class Producer(ClientPart):
     def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
         """Encode a message. Every attempt sends the same bytes."""
         if not isinstance(message, Message):
-            with_id = releases.of(self.config.release).major >= 5
+            with_id = releases.rules_of(self.config.release).major >= 5
             return encode_batch(message, system_clock(), self.config.max_body, with_id=with_id)
         message.msg_id = message.msg_id or unique_id(system_clock())
         body, sys_flag = message.body, 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from engine.client.routes import MessageQueue
 from engine.codec.java import jhash
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class QueueChoice:
         self, release: Release = NEWEST, *, avoid_slow: bool = False, chance: random.Random | None = None
     ) -> None:
         self._chance = chance or random.Random()
-        self._table = TABLES[of(release).major]
+        self._table = TABLES[rules_of(release).major]
         self._avoid_slow = avoid_slow
         self._turns: dict[str, int] = {}
         self._worst = self._chance.randrange(1 << 20)

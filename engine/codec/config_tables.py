@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from engine.codec.json_dialect import ObjectKey, Parsed, parse
 from engine.codec.table_types import find_misfit, to_number
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.sentences import sentence
 
 Value = Mapping[str | int, Any]
@@ -443,7 +443,7 @@ def read_table_file(name: str, read: Callable[[str], bytes | None], release: Rel
     if not raw:
         return TableFile(name, "empty", sentence("0 bytes"), None)
     parsed = parse(raw)
-    complaint = parsed.complaint_of(of(release).json_parser)
+    complaint = parsed.complaint_of(rules_of(release).json_parser)
     if complaint is None:
         complaint = find_misfit(name.removesuffix(BACKUP), parsed.value, release)
     return TableFile(name, "bad" if complaint else "ok", complaint, parsed)

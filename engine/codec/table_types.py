@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.codec.json_dialect import ObjectKey
-from engine.releases import JsonParser, Release, of
+from engine.releases import JsonParser, Release, rules_of
 from engine.sentences import sentence
 
 INT_MAX, LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
@@ -217,7 +217,9 @@ def find_misfit(table: str, value: Any, release: Release) -> str | None:
     if table_type is None or value is None:
         return None
     try:
-        _Reader(of(release).json_parser, has_fields_of_5=of(release).tables_of_5).read(value, table_type, "")
+        _Reader(rules_of(release).json_parser, has_fields_of_5=rules_of(release).tables_of_5).read(
+            value, table_type, ""
+        )
     except _NotAccepted as misfit:
         return misfit.words
     return None

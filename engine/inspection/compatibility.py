@@ -22,7 +22,7 @@ from engine.inspection.index_reader import IndexReader
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.start_losses import WalkOptions
-from engine.releases import NAMES, NEWEST, Release, of
+from engine.releases import NAMES, NEWEST, Release, rules_of
 from engine.rules import compatibility as rules
 from engine.rules.compatibility import (
     MODES,
@@ -146,7 +146,7 @@ class Compatibility:
     @property
     def message(self) -> str:
         """The answer in one sentence."""
-        params = {"release": of(self.release).title, "mode": self.mode.words}
+        params = {"release": rules_of(self.release).title, "mode": self.mode.words}
         if self.verdict == "refused":
             return sentence("{release} with {mode} would not start: {why}", why=self.refusals[0], **params)
         if self.starts is None:
@@ -213,7 +213,7 @@ class Compatibility:
         return {
             "type": "compatibility",
             "release": self.release,
-            "patch": of(self.release).patch,
+            "patch": rules_of(self.release).patch,
             "mode": self.mode.name,
             "chosen": chosen,
             "verdict": self.verdict,
@@ -449,11 +449,11 @@ def _starts(
     """Plan each release's start; the losses of all are found in one walk through the log."""
     plans: dict[Release, RecoveryPlan] = {}
     for release in dict.fromkeys(releases):
-        if store.queue_source != "files" and not of(release).recovers_rocksdb_queues:
+        if store.queue_source != "files" and not rules_of(release).recovers_rocksdb_queues:
             yield _Start(
                 release,
                 why_unknown=sentence(
-                    "starts of {release} on queues in a RocksDB are not known here", release=of(release).title
+                    "starts of {release} on queues in a RocksDB are not known here", release=rules_of(release).title
                 ),
             )
             continue

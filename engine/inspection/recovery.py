@@ -21,7 +21,7 @@ from engine.inspection import start_losses, undecoded
 from engine.inspection.dledger import DLedgerLog
 from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import sentence
@@ -55,7 +55,7 @@ def plan(
         look: progress and cancellation of that.
     """
     source = replace(source_of(store), heal=heal)
-    if source.rocksdb is not None and not of(release).recovers_rocksdb_queues:
+    if source.rocksdb is not None and not rules_of(release).recovers_rocksdb_queues:
         raise UsageError(
             sentence(
                 "what a start of RocketMQ {release} does with queues in a RocksDB is not known here: plans follow 5.3 "

@@ -24,7 +24,7 @@ from engine.codec.lite_topics import LITE_PREFIX, lite_queue_name, split_lite_qu
 from engine.codec.message import Unit
 from engine.inspection import undecoded
 from engine.inspection.tables import release_of
-from engine.releases import of
+from engine.releases import rules_of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding
 from engine.sentences import join, sentence
@@ -88,7 +88,7 @@ def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
     unit = store.log.seen_at(newest[0], crc=False) if newest is not None else None
     if not isinstance(unit, Unit) or props.INNER_MULTI_QUEUE_OFFSET not in unit.properties:
         return None
-    release = of(release_of(store))
+    release = rules_of(release_of(store))
     name = wrong_light_queue(unit)
     is_numbered = True
     if not name or not (_stored_by_lite_release(store, unit) or release.lite_topics):

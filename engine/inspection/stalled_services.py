@@ -300,7 +300,7 @@ def _larger_than_timer_buffer(store: StoreSnapshot, size: int) -> str:
     Java: ``TimerMessageStore.getMessageByCommitOffset`` fails to set the limit of its buffer.
     """
     config = store.config or MessageStoreConfig()
-    most = config.max_message_size + releases.of("5.3").timer_buffer_extra_bytes
+    most = config.max_message_size + releases.rules_of("5.3").timer_buffer_extra_bytes
     if size <= most:
         return ""
     if store.config is None:
@@ -315,7 +315,7 @@ def _larger_than_timer_buffer(store: StoreSnapshot, size: int) -> str:
         "(maxMessageSize + {extra})",
         size=size,
         most=most,
-        extra=releases.of("5.3").timer_buffer_extra_bytes,
+        extra=releases.rules_of("5.3").timer_buffer_extra_bytes,
     )
 
 

@@ -30,7 +30,7 @@ from engine.inspection.older_front import older_front
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
-from engine.releases import of
+from engine.releases import rules_of
 from engine.rules.dispatch_rules import light_entries, names_light_queues
 from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, QueueState, RecoveryPlan
 from engine.system_names import LMQ_PREFIX, is_system_topic
@@ -278,7 +278,7 @@ class _QueueStates:
         In a light queue the unit has the queue offset ``offset``.
         """
         queue_plan = self._plans.get((topic, queue_id))
-        if not of(self._release).batch_queues and topic in self._batch:
+        if not rules_of(self._release).batch_queues and topic in self._batch:
             return rows[:0]  # 4.9 does not know such queues
         physical = columns.physical_offset[rows]
         batch = queue_plan is not None and queue_plan.kind == "batch"

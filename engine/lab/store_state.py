@@ -116,7 +116,7 @@ def count_units(source: RecoverySource, release: Release) -> tuple[int, int]:
     """Whole units of the log from its first file on, and where they end."""
     if not source.log.files:
         return 0, 0
-    walked = LogWalk(source.log.files, recovery.rules_of(source, release), _UnitCounter()).run(0)
+    walked = LogWalk(source.log.files, recovery.unit_rules(source, release), _UnitCounter()).run(0)
     return walked.units, walked.end_offset
 
 
@@ -126,7 +126,7 @@ def units_behind(root: Path, config: MessageStoreConfig, release: Release, start
     try:
         source = load_source.source(StorePaths(root), config, disk)
         counter = _UnitCounter()
-        rules = recovery.dispatch_rules(recovery.rules_of(source, release))
+        rules = recovery.dispatch_rules(recovery.unit_rules(source, release))
         LogWalk(source.log.files, rules, counter).run_dispatch(start, end)
         return counter.units
     finally:

@@ -13,7 +13,7 @@ import os
 
 from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 
 
 class AbortFile:
@@ -40,7 +40,7 @@ class AbortFile:
         old_content = disk.read_file(paths.abort)
         if old_content is None:
             disk.write_file(paths.abort, b"", sync=True)
-        if of(self._release).backs_up_abort:
+        if rules_of(self._release).backs_up_abort:
             disk.write_file(paths.abort_bak, old_content or b"")
             disk.write_file(paths.abort, str(os.getpid() if pid is None else pid).encode(), sync=True)
 

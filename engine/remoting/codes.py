@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
 
-from engine.releases import NAMES, Release, of
+from engine.releases import NAMES, Release, rules_of
 from engine.remoting.frame import Command
 
 
@@ -204,12 +204,12 @@ class ResponseCode(IntEnum):
 
 def see(release: Release) -> str:
     """Return the link to further reading that RocketMQ's brokers add to some refusals."""
-    return f"\nSee {of(release).faq} for further details."
+    return f"\nSee {rules_of(release).faq} for further details."
 
 
 def invalid(release: Release) -> ResponseCode:
     """Return the response code for an invalid request. Releases before 5.x have no code of their own for it."""
-    return ResponseCode.SYSTEM_ERROR if of(release).major < 5 else ResponseCode.INVALID_PARAMETER
+    return ResponseCode.SYSTEM_ERROR if rules_of(release).major < 5 else ResponseCode.INVALID_PARAMETER
 
 
 NOT_SET = "not set any response code"
@@ -633,7 +633,7 @@ TO_CLIENTS = (
 
 def unknown_requests(release: Release) -> frozenset[int]:
     """Return the codes of requests in the tables that a broker of ``release`` does not support."""
-    major, since_5_5 = of(release).major, NAMES.index(release) >= NAMES.index("5.5")
+    major, since_5_5 = rules_of(release).major, NAMES.index(release) >= NAMES.index("5.5")
     unknown = (UNTIL_4_9 if major >= 5 else SINCE_5) + (() if since_5_5 else SINCE_5_5)
     return frozenset(request.code for request in unknown)
 

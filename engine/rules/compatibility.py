@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from engine.releases import NAMES, Release, of
+from engine.releases import NAMES, Release, rules_of
 from engine.rules.undecoded import refuses_double_write
 from engine.sentences import join, plural, sentence
 
@@ -213,12 +213,12 @@ def _without_size(key: str) -> str:
 
 
 def _kind_settings(contents: StoreContents, release: Release) -> Iterator[Setting]:
-    is_of_5 = of(release).major == 5
+    is_of_5 = rules_of(release).major == 5
     for key, value in contents.kinds:
         yield Setting(key, value, sentence("ext files are ignored: the queues point to addresses that nobody reads"))
     if contents.light_queues:
         without = sentence("light queues get no new messages")
-        yield Setting(of(release).light_queues_by, "true", without)
+        yield Setting(rules_of(release).light_queues_by, "true", without)
         if is_of_5:
             yield Setting("enableMultiDispatch", "true", without)
     if contents.timer_rows != 0 and _is_from(release, "5.4"):
@@ -309,7 +309,7 @@ def hidden(
     if lacking and contents.has_index_files:
         text = sentence("the index is misread: the configuration lacks {keys}", keys=join(", ", lacking))
         yield Hidden("index", None, text)
-    if contents.has_tag_entries and not of(release).writes_tag_entries:
+    if contents.has_tag_entries and not rules_of(release).writes_tag_entries:
         yield Hidden(
             "tagEntries",
             None,
@@ -320,7 +320,7 @@ def hidden(
 
 
 def _title(release: Release) -> str:
-    return of(release).title
+    return rules_of(release).title
 
 
 def _hidden_tables(
@@ -436,7 +436,7 @@ def rebuilt_queues(contents: StoreContents, release: Release, mode: StorageMode)
 
 
 def _hidden_queues(contents: StoreContents, release: Release, mode: StorageMode) -> Iterator[Hidden]:
-    if contents.batch_topics and (not of(release).batch_queues or mode.queues == "rocksdb"):
+    if contents.batch_topics and (not rules_of(release).batch_queues or mode.queues == "rocksdb"):
         yield Hidden(
             "batchQueues",
             len(contents.batch_topics),
@@ -446,7 +446,7 @@ def _hidden_queues(contents: StoreContents, release: Release, mode: StorageMode)
                 n=len(contents.batch_topics),
             ),
         )
-    if contents.compacted_queues and of(release).major < of("5.3").major:
+    if contents.compacted_queues and rules_of(release).major < rules_of("5.3").major:
         yield Hidden(
             "compactedQueues",
             contents.compacted_queues,
@@ -459,7 +459,7 @@ def _hidden_queues(contents: StoreContents, release: Release, mode: StorageMode)
 
 
 def _hidden_topics(contents: StoreContents, release: Release) -> Iterator[Hidden]:
-    if contents.wheel_messages and not of(release).timers:
+    if contents.wheel_messages and not rules_of(release).timers:
         yield Hidden(
             "timers",
             contents.wheel_messages,
@@ -469,9 +469,9 @@ def _hidden_topics(contents: StoreContents, release: Release) -> Iterator[Hidden
                 n=contents.wheel_messages,
             ),
         )
-    if contents.has_pops and not of(release).pop:
+    if contents.has_pops and not rules_of(release).pop:
         yield Hidden("pops", None, sentence("popped messages that were not acknowledged are not given back"))
-    if contents.mapped_topics and of(release).major < of("5.3").major:
+    if contents.mapped_topics and rules_of(release).major < rules_of("5.3").major:
         yield Hidden(
             "staticTopics",
             contents.mapped_topics,
@@ -496,7 +496,7 @@ def _hidden_topics(contents: StoreContents, release: Release) -> Iterator[Hidden
                     topics=", ".join(topics),
                 ),
             )
-    longest = of(release).longest_group_letters
+    longest = rules_of(release).longest_group_letters
     long_groups = [group for group in contents.groups if len(group) > longest]
     if long_groups:
         yield Hidden(

@@ -15,7 +15,7 @@ from engine.codec.crc import crc31, hex_crc
 from engine.codec.java import utf8
 from engine.codec.message import BORN_HOST_V6, DEFAULT_DELAY_LEVELS, MAGIC_BLANK, STORE_HOST_V6, tags_code_of
 from engine.codec.unit_flavours import BY_MAGIC, READ_BY
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.sentences import plural, sentence
 from engine.system_names import SCHEDULE_TOPIC
 
@@ -87,7 +87,7 @@ def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: b
     if len(buf) - position < 8:
         return NeedsMoreBytes(8)
     total, magic = _PAIR.unpack_from(buf, position)
-    release = of(rules.release)
+    release = rules_of(rules.release)
     if (release.checks_length_before_magic and room < total) or (release.refuses_negative_length and total < 0):
         return Refusal(
             -1,

@@ -23,7 +23,7 @@ from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import lock_memory, warm
 from engine.mapped.transient_pool import TransientStorePool
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.rules.unit_check import Request, Rules
 from engine.sentences import sentence
 from engine.services.allocate import AllocateMappedFile
@@ -102,11 +102,11 @@ class StoreServices:
         add("flush", self.group or self.flush_real_time)
         add("commit", self.commit)
         add("queues", self.flush_queues, self._parts.config.flush_interval_consume_queue)
-        if of(self._parts.release).flushes_checkpoint:
+        if rules_of(self._parts.release).flushes_checkpoint:
             add("checkpoint", self.flush_checkpoint, FlushCheckpoint.interval)
         add("index", self.flush_index)
         add("clean", self.clean, FIRST_PAUSE_MS)
-        if of(self._parts.release).checks_disk_by_service:
+        if rules_of(self._parts.release).checks_disk_by_service:
             add("space", DiskCheck(self.clean), FIRST_CHECK_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)
         return threads
@@ -300,7 +300,7 @@ def wire(
     _refuse_foreign_kinds(config)
     flags = RunningFlags()
     tables = ConfigTables(paths, disk, clock, release=release, light=config.enable_lmq)
-    checkpoint = StoreCheckpoint(paths.checkpoint, disk, of(release).checkpoint_numbers)
+    checkpoint = StoreCheckpoint(paths.checkpoint, disk, rules_of(release).checkpoint_numbers)
     pool = _pool(config)
     files, allocate = _log_files(paths, config, disk, pool)
     commit_log = CommitLog(
@@ -316,7 +316,7 @@ def wire(
     flush_index = FlushIndex(checkpoint)
     index = None
     if config.message_index_enable:
-        tags = of(release).writes_tag_entries
+        tags = rules_of(release).writes_tag_entries
         index = IndexService(paths, config, disk, clock, flush_index.take, tag_entries=tags, pause=_no_pause)
     parts = StoreParts(
         paths=paths,

@@ -36,7 +36,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.sentences import sentence
 from engine.store import put_columns, put_objects, put_ruled
 from engine.store.put_message import (
@@ -139,8 +139,8 @@ class CommitLog:
         self.store_host = store_host
         self.store_host_raw = host_raw(store_host)
         self.max_message_size = config.max_message_size
-        self.auto_version = config.auto_message_version_on_topic_len and of(release).long_topics
-        self.property_crc = config.enabled_append_prop_crc and of(release).property_crc
+        self.auto_version = config.auto_message_version_on_topic_len and rules_of(release).long_topics
+        self.property_crc = config.enabled_append_prop_crc and rules_of(release).property_crc
         self._busy_after = config.os_page_cache_busy_time_out_mills
         self.flushes_at_once = config.flush_disk_type == "SYNC_FLUSH"
         self.encoder = Encoder()

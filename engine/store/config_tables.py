@@ -20,7 +20,7 @@ from engine.codec.json_dialect import RowTexts, render
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.layout import MAX_NAME_BYTES, MAX_TOPIC_BYTES, StorePaths
 from engine.mapped.disk import Disk, put_file
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX
 
@@ -112,7 +112,7 @@ class ConfigTables:
         """
         with self._lock:
             table = self._ready(name)
-            if of(self._release).tables_of_5 and "dataVersion" not in table.value:
+            if rules_of(self._release).tables_of_5 and "dataVersion" not in table.value:
                 none = {"counter": 0, "stateVersion": 0, "timestamp": self._clock()}
                 table.value = {"dataVersion": none, **table.value}
             return table.text()
@@ -160,7 +160,7 @@ class ConfigTables:
                         "writeQueueNums": topic.write_queue_nums,
                     }
                 )
-                if of(self._release).tables_of_5:
+                if rules_of(self._release).tables_of_5:
                     row["attributes"] = dict(topic.attributes)
                 table_rows[topic.name] = changed[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS)
@@ -218,7 +218,7 @@ class ConfigTables:
                 "notifyConsumerIdsChangedEnable": True,
                 "whichBrokerWhenConsumeSlowly": 1,
             }
-            if of(self._release).tables_of_5:
+            if rules_of(self._release).tables_of_5:
                 row |= {
                     "attributes": {},
                     "consumeMessageOrderly": False,
@@ -231,7 +231,7 @@ class ConfigTables:
             for member, value in (extra_members or {}).items():
                 row[member] = value
             table_rows[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
-            if of(self._release).tables_of_5:
+            if rules_of(self._release).tables_of_5:
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
             self._changed(GROUPS)
             (group,) = codec.subscription_groups({"subscriptionGroupTable": {name: table_rows[name]}}).rows
@@ -363,9 +363,9 @@ class ConfigTables:
             self._topics = None
         elif name == GROUPS:
             self._groups = None
-        if of(self._release).tables_of_5 or name in {TOPICS, GROUPS}:
+        if rules_of(self._release).tables_of_5 or name in {TOPICS, GROUPS}:
             version = _as_object(table.value.get("dataVersion"))
-            states = {"stateVersion": version.get("stateVersion", 0)} if of(self._release).tables_of_5 else {}
+            states = {"stateVersion": version.get("stateVersion", 0)} if rules_of(self._release).tables_of_5 else {}
             counter = int(version.get("counter", 0)) + 1
             table.value["dataVersion"] = {"counter": counter, **states, "timestamp": self._clock()}
         if save:
@@ -374,7 +374,7 @@ class ConfigTables:
     def _ready(self, name: str) -> ConfigTable:
         """A table with what is derived, in the order in which it is written."""
         table = self._tables[name]
-        if name == self._offsets_file and of(self._release).tables_of_5:
+        if name == self._offsets_file and rules_of(self._release).tables_of_5:
             table.value["groupTopicMap"] = codec.topics_by_group(_as_object(table.value.get("offsetTable")))
         table.value = dict(sorted(table.value.items(), key=lambda item: str(item[0])))
         return table

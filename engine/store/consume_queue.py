@@ -22,7 +22,7 @@ from engine.codec.consume_queue import CQ_UNIT_SIZE, ext_offset, is_ext_address
 from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, put, put_batch, put_ext, put_run
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery.plan import QueueState
 
@@ -296,18 +296,20 @@ class ConsumeQueue(StoredQueue):
         if not spans:
             return
         old_minimum = self.min_logic_offset
-        if not of(release).minimum_by_halving:
+        if not rules_of(release).minimum_by_halving:
             self.min_logic_offset = self._linear_minimum(Span(*spans[0]), log_min)
         else:
             last_span = Span(self.files.starts[-1], self.files.end)
-            first_span, past_empty_last = Span(*spans[0]), not of(release).minimum_needs_entries
+            first_span, past_empty_last = Span(*spans[0]), not rules_of(release).minimum_needs_entries
             self.min_logic_offset = corrected_minimum(
                 old_minimum, first_span, last_span, log_min, self.physical_at, past_empty_last=past_empty_last
             )
         if self.ext is not None and self.min_logic_offset < self.files.end:
             unit = self.read(self.min_offset, 1)
             address = int(unit["tags_code"][0]) if len(unit) else 0
-            if is_ext_address(address) and (self.min_logic_offset != old_minimum or not of(release).minimum_by_halving):
+            if is_ext_address(address) and (
+                self.min_logic_offset != old_minimum or not rules_of(release).minimum_by_halving
+            ):
                 self.ext.forget_before(address)
 
     def _linear_minimum(self, span: Span, log_min: int) -> int:

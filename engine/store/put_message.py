@@ -19,7 +19,7 @@ from engine.codec.java import divide
 from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK, offset_message_id
 from engine.config import MessageStoreConfig
 from engine.files.layout import MAX_NAME_BYTES, MAX_TOPIC_BYTES
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX, TIMER_TOPIC
 
@@ -243,7 +243,7 @@ def check_topic(topic: str, release: Release) -> bool:
     except UnicodeEncodeError:
         return False
     units = utf16_length(topic)
-    if not of(release).long_retry_topics:
+    if not rules_of(release).long_retry_topics:
         return units <= MAX_TOPIC_BYTES and size <= MAX_TOPIC_BYTES
     if size > MAX_TOPIC_BYTES and not topic.startswith(RETRY_PREFIX):
         return False
@@ -269,7 +269,7 @@ def reschedule(message: Message, config: MessageStoreConfig, now: int, release: 
     level = delay_level(message)
     if level > 0:
         return _delayed(message, level, config, release)
-    if not of(release).timers or not _is_timed(message):
+    if not rules_of(release).timers or not _is_timed(message):
         return message
     if not config.timer_wheel_enable:
         return PutMessageStatus.WHEEL_TIMER_NOT_ENABLE
@@ -293,14 +293,14 @@ def _number(text: str) -> int:
 def _delayed(message: Message, level: int, config: MessageStoreConfig, release: Release) -> Message:
     max_level = len(config.delay_levels())
     properties = dict(message.properties or {})
-    if of(release).drops_times_of_delayed:
+    if rules_of(release).drops_times_of_delayed:
         for name in _TIMES:
             properties.pop(name, None)
     if level > max_level:
         level = max_level
         properties[props.DELAY] = str(level)
     moved = _moved(message, properties, SCHEDULE_TOPIC, level - 1)
-    if not of(release).closes_last_property and moved.properties_raw:  # the end of the last pair is left out
+    if not rules_of(release).closes_last_property and moved.properties_raw:  # the end of the last pair is left out
         moved.properties_raw = moved.properties_raw[:-1]
     return moved
 

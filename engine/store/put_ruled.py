@@ -33,7 +33,7 @@ from engine.codec.encode import (
 from engine.codec.java import split
 from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 from engine.errors import CorruptUnit, NotWriteable, UsageError
-from engine.releases import of
+from engine.releases import rules_of
 from engine.sentences import sentence
 from engine.store.put_message import (
     BLANK_SIZE,
@@ -82,7 +82,7 @@ def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
     size_status = _too_long(log, stored_message, b"" if light_queues else raw_properties)
     if size_status is not None:
         return PutMessageResult(size_status)
-    if light_queues and of(log.release).light_queue_limit and _light_queue_count(log) > _MAX_LIGHT_QUEUES:
+    if light_queues and rules_of(log.release).light_queue_limit and _light_queue_count(log) > _MAX_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
     return in_turn(log, lambda now: _append(log, stored_message, light_queues, host, count, now))
 
@@ -175,7 +175,7 @@ def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, no
 def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus | None:
     """The status that the sizes of a message ask for, None where they are fine (docs/formats/writing.md#checks)."""
     if (
-        of(log.release).limits_properties_by_letters
+        rules_of(log.release).limits_properties_by_letters
         and utf16_length(raw.decode("utf-8", "replace")) > MAX_PROPERTIES_BYTES
     ):
         return Status.MESSAGE_ILLEGAL
@@ -207,7 +207,11 @@ def _light_queues(log: CommitLog, message: Message) -> list[str]:
     """The names in INNER_MULTI_DISPATCH where light queues are on, else none
     (docs/formats/consume-queue.md#light-queues).
     """
-    on = log.config.enable_lmq if of(log.release).light_queues_by == "enableLmq" else log.config.enable_multi_dispatch
+    on = (
+        log.config.enable_lmq
+        if rules_of(log.release).light_queues_by == "enableLmq"
+        else log.config.enable_multi_dispatch
+    )
     if not on or not wants_light_queues(message):
         return []
     return split((message.properties or {})[props.INNER_MULTI_DISPATCH], ",")
@@ -224,7 +228,7 @@ def _with_light_offsets(log: CommitLog, message: Message, light_queues: list[str
         for name in light_queues
     ]
     properties = {**(message.properties or {}), props.INNER_MULTI_QUEUE_OFFSET: ",".join(offsets)}
-    if of(log.release).drops_wait_of_light:
+    if rules_of(log.release).drops_wait_of_light:
         properties.pop(props.WAIT, None)
     return message.changed(properties=properties, properties_raw=encode_properties(properties))
 
@@ -327,7 +331,7 @@ def put_encoded_batch(log: CommitLog, batch: Message) -> PutMessageResult:
         run = UnitRun(
             batch,
             members,
-            property_text(batch) if of(log.release).appends_batch_properties else b"",
+            property_text(batch) if rules_of(log.release).appends_batch_properties else b"",
             stored_host=host,
             property_crc=log.property_crc,
             auto_version=log.auto_version,

@@ -11,7 +11,7 @@ from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.transient_pool import TransientStorePool
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.store.commit_log import CommitLog
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
@@ -57,6 +57,6 @@ class StoreParts:
         since 5.3.2, else everything.
         """
         files = self.files
-        if self.sync_flush and of(self.release).dispatches_flushed_only and not self.config.read_un_committed:
+        if self.sync_flush and rules_of(self.release).dispatches_flushed_only and not self.config.read_un_committed:
             return min(files.flushed_where, files.max_offset)
         return files.max_offset

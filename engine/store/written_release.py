@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from engine.codec import checkpoint as codec
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import LAB_MARKER, StorePaths
-from engine.releases import NAMES, Release, of, parse
+from engine.releases import NAMES, Release, parse, rules_of
 from engine.sentences import sentence
 
 _NAMES_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")
@@ -70,7 +70,7 @@ def guess(
         checkpoint = None  # whatever overwrote it shows no release
     newer = _since_5_4(paths, reading, checkpoint)
     made_for = _lab_release(paths, reading)
-    if made_for is not None and of(made_for.release).writes_tag_entries and not _is_later(newer, made_for):
+    if made_for is not None and rules_of(made_for.release).writes_tag_entries and not _is_later(newer, made_for):
         newer = made_for
     entries = tag_entries()
     if newer is None and entries is not None and entries.with_entry:
@@ -110,7 +110,7 @@ def _lab_release(paths: StorePaths, reading: StoreFiles) -> WrittenRelease | Non
         release = parse(str(marker.get("like", "")))
     except (OSError, ValueError, CannotRead):  # a file beside the store: without it the store's own files decide
         return None
-    return WrittenRelease(release, sentence("the lab made it for {release}", release=of(release).title))
+    return WrittenRelease(release, sentence("the lab made it for {release}", release=rules_of(release).title))
 
 
 def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> WrittenRelease | None:

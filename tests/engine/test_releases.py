@@ -15,12 +15,12 @@ from engine.cli.main import main
 
 def test_each_row_is_found_by_its_name_and_the_newest_is_the_last():
     assert list(releases.TABLE) == list(releases.NAMES)
-    assert all(releases.of(name).name == name for name in releases.NAMES)
+    assert all(releases.rules_of(name).name == name for name in releases.NAMES)
     assert releases.NEWEST == "5.5"
 
 
 def test_a_release_differs_from_the_one_before_it():
-    rows = [releases.of(name) for name in releases.NAMES]
+    rows = [releases.rules_of(name) for name in releases.NAMES]
     for release, next_release in itertools.pairwise(rows):
         differing = {
             field.name

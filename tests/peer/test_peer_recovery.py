@@ -19,7 +19,7 @@ import store_damage
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
-from engine.releases import of
+from engine.releases import rules_of
 
 PAST_TEN = "queues-gone-past-ten-files-5.5.1"
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
@@ -66,9 +66,9 @@ def configured(plan):
 def settings_of(rng, release):
     """Return the broker's settings for recovery that the release knows."""
     settings = {"messageIndexSafe": rng.random() < 0.2}
-    if of(release[:3]).recovery_file_limit is not None:
+    if rules_of(release[:3]).recovery_file_limit is not None:
         settings["commitLogRecoverMaxNum"] = rng.choice(LIMITS)
-    if of(release[:3]).checks_unit_offset:
+    if rules_of(release[:3]).checks_unit_offset:
         settings["checkCommitLogOffsetOnRecover"] = rng.random() < 0.2
     return settings
 

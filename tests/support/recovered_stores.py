@@ -76,8 +76,8 @@ def opened(
     paths, disk = StorePaths(root), RealDisk() if disk is None else disk
     batch = frozenset(disk.folders(paths.batchconsumequeue))
     queues = ConsumeQueueStore(paths, config, disk, is_batch_topic=lambda topic: topic in batch)
-    index = IndexService(paths, config, disk, clock, tag_entries=releases.of(release).writes_tag_entries)
-    checkpoint = StoreCheckpoint(paths.checkpoint, disk, releases.of(release).checkpoint_numbers)
+    index = IndexService(paths, config, disk, clock, tag_entries=releases.rules_of(release).writes_tag_entries)
+    checkpoint = StoreCheckpoint(paths.checkpoint, disk, releases.rules_of(release).checkpoint_numbers)
     checkpoint.load()
     folders = load_source.log_folders(paths, config)
     files = MappedFileQueue(disk, folders, config.mapped_file_size_commit_log)

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.releases import NEWEST_FIRST, Release, of
+from engine.releases import NEWEST_FIRST, Release, rules_of
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.findings.recovery_commands import RecoveryCommands
 from viewer.findings.recovery_outcome import Outcome
@@ -112,7 +112,7 @@ class RecoveryPanel(ThemedPanel):
         choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         for index, name in enumerate(NEWEST_FIRST):
-            title = of(name).title
+            title = rules_of(name).title
             choice.addItem(title, name)
             choice.setItemData(
                 index, tr("What a start of {release} would do", release=title), Qt.ItemDataRole.ToolTipRole

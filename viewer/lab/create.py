@@ -11,7 +11,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
-from engine.releases import NEWEST, NEWEST_FIRST, Release, of
+from engine.releases import NEWEST, NEWEST_FIRST, Release, rules_of
 from viewer.lab.values import ValuesEditor, values_words
 from viewer.look.assets import tr
 from viewer.look.theme import px
@@ -22,7 +22,7 @@ from viewer.widgets.stepwise import Runner, run_here
 if TYPE_CHECKING:
     from engine.lab.presets import Preset
 
-RELEASE_CHOICES = tuple((name, of(name).title) for name in NEWEST_FIRST)
+RELEASE_CHOICES = tuple((name, rules_of(name).title) for name in NEWEST_FIRST)
 NAME = re.compile(r"[\w][\w.\-]{0,63}")
 
 

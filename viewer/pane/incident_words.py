@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.english import capital
-from engine.releases import NAMES, Release, of
+from engine.releases import NAMES, Release, rules_of
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number_span, stamps_shown
@@ -97,7 +97,7 @@ def incident_of(summary: Summary | None, *, complete: bool) -> Incident | None:
         steps,
         tuple(lost["queues"]) if lost else (),
         tuple(starts[own_release]["queues"]) if own_release is not None else (),
-        of(own_release).title if own_release is not None else "",
+        rules_of(own_release).title if own_release is not None else "",
         _others(starts, own_release),
     )
 
@@ -129,7 +129,7 @@ def _start(starts: Mapping[Release, Summary], own_release: Release | None, evide
     if evidence:
         wrote = tr(
             "{release} probably wrote this store: {why}",
-            release=of(own_release).title,
+            release=rules_of(own_release).title,
             why=engine_words(evidence),
         )
         why.append(wrote)
@@ -144,7 +144,7 @@ def _others(starts: Mapping[Release, Summary], own_release: Release | None) -> s
     for name, start in starts.items():
         if own_release is None or name == own_release or _start_words(start) == _start_words(starts[own_release]):
             continue
-        release = of(name).title
+        release = rules_of(name).title
         if not start["starts"]:
             sentences.append(tr("{release} does not start", release=release))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.store.recovery.plan import Blocker, Loss, QueuePlan, RecoveryPlan
 from viewer.look.assets import tr, tr_in, tr_plural
 from viewer.look.engine_words import engine_words
@@ -46,7 +46,7 @@ class FateRow:
 
 def release_name(plan: RecoveryPlan) -> str:
     """Return the release whose start is planned."""
-    return of(plan.release).title
+    return rules_of(plan.release).title
 
 
 def _nothing_more(plan: RecoveryPlan) -> str:
@@ -131,7 +131,7 @@ def start_rows(
             writer_note = tr("it probably wrote this store: {why}", why=engine_words(written[1]))
             why = f"{why} · {writer_note}" if why else writer_note
         why = why or tr("nothing in the store keeps it from starting")
-        rows.append(PlanRow("error" if blockers else "ok", of(start.release).title, verdict, why))
+        rows.append(PlanRow("error" if blockers else "ok", rules_of(start.release).title, verdict, why))
     return rows
 
 

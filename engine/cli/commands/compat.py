@@ -15,7 +15,7 @@ from engine.errors import UsageError
 from engine.inspection.compatibility import Compatibility, CompatOptions, Verdict, all_pairs, chosen_pair, compare
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.undecoded import read_settings
-from engine.releases import NAMES, Release, of
+from engine.releases import NAMES, Release, rules_of
 from engine.rules.compatibility import MODES, StorageMode, modes_of
 from engine.sentences import sentence
 
@@ -99,7 +99,9 @@ def _chosen(
         mode = MODES[args.to_mode]
         if mode not in modes_of(release):
             raise UsageError(
-                sentence("--to-mode {mode}: {release} does not have it", mode=mode.name, release=of(release).title)
+                sentence(
+                    "--to-mode {mode}: {release} does not have it", mode=mode.name, release=rules_of(release).title
+                )
             )
     return release, mode if mode in modes_of(release) else MODES["files"]
 

@@ -34,7 +34,7 @@ from engine.inspection.undecoded import guess
 from engine.mapped import undo as backup_undo
 from engine.mapped.backup import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of
-from engine.releases import Release, compared_with, of
+from engine.releases import Release, compared_with, rules_of
 from engine.sentences import sentence
 from engine.store.recovery.plan import (
     Loss,
@@ -98,7 +98,7 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
         release = stated_release(args, store)
         recovery = _plan_with_progress(store, release, out)
         other = compared_with(release)
-        is_compared = args.release is None and (store.rocksdb_queues is None or of(other).recovers_rocksdb_queues)
+        is_compared = args.release is None and (store.rocksdb_queues is None or rules_of(other).recovers_rocksdb_queues)
         other_recoveries = [_plan_with_progress(store, other, out, losses=False)] if is_compared else []
         written = guess(store)
         following = _plan_following(store, args.leader) if args.leader is not None else None
@@ -257,7 +257,7 @@ def _for_people(
     for start in (recovery, *other_recoveries):
         out.line(f"RocketMQ {start.release} would start: {_verdict(start)}")
     if written is not None:
-        out.line(f"Probably written by RocketMQ {of(written[0]).covers}: {written[1]}.")
+        out.line(f"Probably written by RocketMQ {rules_of(written[0]).covers}: {written[1]}.")
     losses = [loss.messages for loss in (recovery.undispatched, recovery.dropped) if loss is not None]
     if recovery.will_start and losses and recovery.dispatch_stops_at is None:
         lost = losses_text(sum(losses), recovery.misnumbered, loses_new_messages=recovery.loses_new_messages)

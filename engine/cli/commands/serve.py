@@ -53,7 +53,7 @@ from engine.errors import CannotRead, UsageError
 from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.remoting.connection import bind, port_of
 from engine.remoting.recording import MAX_RECORDING_BYTES, Recorder, RequestLog
 from engine.remoting.tap import FrameTap, OnEvent
@@ -233,7 +233,7 @@ def _access(args: argparse.Namespace, broker: BrokerConfig, release: Release, ou
                 )
         return None
     access = Access(Path(args.acl), release, broker.cluster)
-    if access.acl.white_listed and of(release).major >= 5:
+    if access.acl.white_listed and rules_of(release).major >= 5:
         out.say(f"{args.acl}: globalWhiteRemoteAddresses has no effect with --release {release}, as in RocketMQ 5")
     return access
 

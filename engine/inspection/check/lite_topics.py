@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from engine.inspection.lite_topics import LiteTopic, lite_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
-from engine.releases import of
+from engine.releases import rules_of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding
 from engine.sentences import plural
@@ -18,7 +18,7 @@ _MAX_LISTED = 20
 
 def findings(store: StoreSnapshot, now: int | None = None) -> Iterator[Finding]:
     """LT01. A running broker has deleted what is due, or does it soon. ``now`` in ms. Raises :class:`CannotRead`."""
-    if store.lock_state == "held" or store.paths is None or not of(release_of(store)).lite_topics:
+    if store.lock_state == "held" or store.paths is None or not rules_of(release_of(store)).lite_topics:
         return
     now = round(time.time() * 1000) if now is None else now
     expired: dict[str, list[LiteTopic]] = {}

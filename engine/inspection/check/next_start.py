@@ -22,7 +22,7 @@ from engine.inspection.check.log import LogCheck
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
-from engine.releases import NEWEST, Release, compared_with, of
+from engine.releases import NEWEST, Release, compared_with, rules_of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
@@ -219,7 +219,9 @@ def _other_blockers(
         text = join("; ", [blocker.message, _refusal_words(releases, starts.releases)])
         folder = id_ in _FILES and file is not None and blocker.message.endswith(FOLDER)
         own_release = starts.release
-        light = folder and own_release is not None and of(own_release).skips_folders and own_release not in releases
+        light = (
+            folder and own_release is not None and rules_of(own_release).skips_folders and own_release not in releases
+        )
         evidence |= (
             {HAPPENED: sentence("the folder {name} is among the store's files", name=Path(file or "").name)}
             if folder
@@ -257,7 +259,7 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
     """DK03: timer messages that are not due yet, if the release has no timer wheel."""
     release = undecoded.release_of(store)
     queue = store.find_queue(TIMER_TOPIC, 0)
-    if of(release).timers or queue is None:
+    if rules_of(release).timers or queue is None:
         return
     last_items = store.log.items_before(store.log.max_offset, 1, crc=False)
     newest = last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
@@ -272,7 +274,7 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
             "Timer messages wait for their time ({n:,}): {release} has no timer wheel, so none is delivered while it "
             "runs; a later 5.x broker delivers them, however late",
             n=len(waiting),
-            release=of(release).title,
+            release=rules_of(release).title,
         )
         file = store.log.sequence.find(waiting[0])
         evidence = {"messages": len(waiting), "firstUnit": waiting[0], "release": release}

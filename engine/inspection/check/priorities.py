@@ -20,7 +20,7 @@ from engine.errors import CannotRead
 from engine.inspection import static_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import priority_topics, release_of
-from engine.releases import of
+from engine.releases import rules_of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding
 from engine.sentences import plural
@@ -41,7 +41,7 @@ class PriorityPlaces:
         self._static: frozenset[str] = frozenset()
         self.is_active = False
         try:
-            self.is_active = of(release_of(store)).priorities and bool(priority_topics(store))
+            self.is_active = rules_of(release_of(store)).priorities and bool(priority_topics(store))
             self._static = frozenset(static_topics.mappings(store)) if self.is_active else frozenset()
         except CannotRead:
             self.is_active = False

@@ -18,7 +18,7 @@ from engine.inspection.check.next_start import StartEffects
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.mapped.folder_listing import ReadingListing
-from engine.releases import NAMES, of
+from engine.releases import NAMES, rules_of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.sentences import plural, sentence, with_and
@@ -181,7 +181,9 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
     telling = times[: 2 if store.undecoded_part("queues") is None else 1]
     zero = [number for number, time in enumerate(telling) if time == 0]
     if zero:
-        if of(release_of(store)).logics_time_at_thorough_flush and (stored.logics_physical_offset or not store.abort):
+        if rules_of(release_of(store)).logics_time_at_thorough_flush and (
+            stored.logics_physical_offset or not store.abort
+        ):
             return  # 5.5 uses the offset; without it the broker ran for less than a minute
         names = with_and(_FIELDS[number] for number in zero)
         text = sentence(
@@ -190,7 +192,7 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
             place=_where_it_begins(store),
         )
         evidence = {"found": _times_words(times)}
-        slow = not of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
+        slow = not rules_of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
         crashed = store.abort and store.lock_state != "held" and slow
         yield catalogue.CK01.finding(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
@@ -202,7 +204,7 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
 
 def _where_it_begins(store: StoreSnapshot) -> str:
     """Words for the file at which a start after a crash begins if the checkpoint has no time or offset."""
-    release = of(release_of(store))
+    release = rules_of(release_of(store))
     if release.recovery_file_limit is None:
         return sentence("at the first file")
     configured = store.config.commit_log_recover_max_num if store.config is not None else 0

@@ -24,7 +24,7 @@ from engine.inspection import tables as table_rows
 from engine.inspection.broker_traces import MAX_NAMED, BrokerTraces
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import read_backup
-from engine.releases import of
+from engine.releases import rules_of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, msgid, plural, sentence
@@ -140,7 +140,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
         )
     if table.used == "bak":
         if store.lock_state != "held":
-            renamed = of(table_rows.release_of(store)).table_backup == "renamed"
+            renamed = rules_of(table_rows.release_of(store)).table_backup == "renamed"
             yield _backup_counts(table, path, is_gone=is_gone, renamed=renamed)
         return
     if table.used == "nothing":  # the .bak cannot be parsed: CF01 says so

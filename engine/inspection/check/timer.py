@@ -292,24 +292,24 @@ class _Timers:
             unit = self.store.log.seen_at(offset, crc=False)
             sizes.append(unit.size if isinstance(unit, Unit) else 0)
         for release in (release_of(self.store), *releases.NEWEST_FIRST):
-            rules_of_release = releases.of(release)
-            max_bytes = config.max_message_size + rules_of_release.timer_buffer_extra_bytes
-            if not rules_of_release.timer_skips_large_messages or min(sizes) <= max_bytes:
+            release_rules = releases.rules_of(release)
+            max_bytes = config.max_message_size + release_rules.timer_buffer_extra_bytes
+            if not release_rules.timer_skips_large_messages or min(sizes) <= max_bytes:
                 continue
             if self.store.config is None:
                 return sentence(
                     "it has {size:,} bytes, and with the default maxMessageSize the timer of {release} reads at most "
                     "{most:,}",
                     size=sizes[0],
-                    release=rules_of_release.title,
+                    release=release_rules.title,
                     most=max_bytes,
                 )
             return sentence(
                 "it has {size:,} bytes, and the timer of {release} reads at most {most:,} (maxMessageSize + {extra:,})",
                 size=sizes[0],
-                release=rules_of_release.title,
+                release=release_rules.title,
                 most=max_bytes,
-                extra=rules_of_release.timer_buffer_extra_bytes,
+                extra=release_rules.timer_buffer_extra_bytes,
             )
         return ""
 

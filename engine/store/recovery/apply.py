@@ -148,7 +148,7 @@ def apply(
         raise WouldNotStart(plan)
     execution.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
-    rules = recovery.dispatch_rules(recovery.rules_of(source, plan.release))
+    rules = recovery.dispatch_rules(recovery.unit_rules(source, plan.release))
     passes = (recovery.walk_rules(rules, source), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:

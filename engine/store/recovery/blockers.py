@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.files.layout import StorePaths, parse_file_name, wheel_snapshot_position
 from engine.mapped.read_only import ReadOnlyFile
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.sentences import plural, sentence
 from engine.store.recovery.plan import Blocker, FailedDispatch
 from engine.store.recovery.source import TIMER_METRICS, RecoverySource
@@ -52,9 +52,9 @@ def load(source: RecoverySource, release: Release) -> LoadResult:
         _file_queue(source, queue.sequence.folders, size, "CQ01", release, loaded)
         if queue.ext is not None and (queue.ext.file_size or 0):
             _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, loaded)
-    if of(release).checks_queue_kinds:
+    if rules_of(release).checks_queue_kinds:
         loaded.blockers.extend(_wrong_kinds(source))
-    if of(release).loads_timers:
+    if rules_of(release).loads_timers:
         loaded.blockers.extend(_timer(paths, source))
     loaded.blockers.extend(_state_files(paths, source, release))
     if source.lock_held:
@@ -76,7 +76,7 @@ def _file_queue(
     if len(loaded.blockers) >= MAX_BLOCKERS:
         return
     entries = sorted((e for folder in folders for e in source.listing(folder)), key=lambda e: e.name)
-    rules = of(release)
+    rules = rules_of(release)
     for number, entry in enumerate(entries):
         if entry.folder and rules.skips_folders:
             continue
@@ -133,7 +133,7 @@ def out_of_memory(files: list[ReadOnlyFile], end: int, requested_bytes: int) -> 
 def no_accelerated_start(source: RecoverySource, release: Release) -> list[Blocker]:
     """After a crash 5.5 refuses enableAcceleratedRecovery where the checkpoint has no offset to begin at."""
     checkpoint = source.checkpoint
-    is_requested = of(release).accelerated_recovery and source.config.enable_accelerated_recovery and source.abort
+    is_requested = rules_of(release).accelerated_recovery and source.config.enable_accelerated_recovery and source.abort
     if not is_requested or checkpoint.physic_msg_timestamp <= 0 or (checkpoint.logics_physical_offset or 0) > 0:
         return []
     path = str(StorePaths(source.root).checkpoint)
@@ -162,7 +162,7 @@ def fails_to_dispatch(
         name=failed.queue_name or '""',
     )
     log_line = f'java.lang.NumberFormatException: For input string: "{failed.offset_text}"'
-    log_line = f"load exception {log_line}" if in_recovery else f"{log_line}\n{_WAITS[of(release).major]}"
+    log_line = f"load exception {log_line}" if in_recovery else f"{log_line}\n{_WAITS[rules_of(release).major]}"
     return [Blocker("CQ17", text, log_line, path)]
 
 
@@ -183,9 +183,8 @@ def waits_for_ever(
         n=end - offset,
         reason=reason,
     )
-    log_lines = (
-        f"{_FALLS_BEHIND}, reputOffset={offset} maxOffset={end} behind={end - offset}\n{_WAITS[of(release).major]}"
-    )
+    position = f"reputOffset={offset} maxOffset={end} behind={end - offset}"
+    log_lines = f"{_FALLS_BEHIND}, {position}\n{_WAITS[rules_of(release).major]}"
     return [Blocker("RP02", text, log_lines, file_before.path)]
 
 
@@ -268,7 +267,7 @@ def _state_files(paths: StorePaths, source: RecoverySource, release: Release) ->
             f"load exception java.io.FileNotFoundException: {paths.checkpoint} (Is a directory)",
             str(paths.checkpoint),
         )
-    if of(release).index_folders_fail:
+    if rules_of(release).index_folders_fail:
         for entry in source.listing(paths.index):
             if entry.folder and parse_file_name(entry.name) is not None:
                 yield Blocker(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, Protocol
 
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 from engine.sentences import plural, sentence, with_text
 from engine.store.recovery.source import QueueKind
 from engine.times import time_text
@@ -533,7 +533,7 @@ def file_limit_words(plan: RecoveryPlan) -> str:
     """
     if plan.file_limit is None:
         return ""
-    title, file_limit, files = of(plan.release).title, plan.file_limit, plan.log_files
+    title, file_limit, files = rules_of(plan.release).title, plan.file_limit, plan.log_files
     return plural(
         "{release} looks back at {count:,} of {n:,} log file: with commitLogRecoverMaxNum={most} it looks at all",
         "{release} looks back at {count:,} of {n:,} log files: with commitLogRecoverMaxNum={most} it looks at all",
@@ -547,12 +547,12 @@ def file_limit_words(plan: RecoveryPlan) -> str:
 def dledger_cut_words(plan: RecoveryPlan) -> str:
     """Return a sentence on where a start after a crash cuts the queues of a DLedger log, and why; "" elsewhere."""
     cut = plan.dledger.queues_cut_at if plan.dledger is not None and plan.exit == "abnormal" else None
-    if cut is None or not of(plan.release).walks_dledger_after_crash:
+    if cut is None or not rules_of(plan.release).walks_dledger_after_crash:
         return ""
     return sentence(
         "After a crash {release} counts the messages of a DLedger log without the headers of their entries, so it cuts "
         "the queues at {n:,}",
-        release=of(plan.release).title,
+        release=rules_of(plan.release).title,
         n=cut,
     )
 

@@ -22,7 +22,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.releases import NEWEST, Release, ReleaseRules, of
+from engine.releases import NEWEST, Release, ReleaseRules, rules_of
 from engine.rules.unit_check import NeedsMoreBytes, Request, Rules, check
 from engine.sentences import msgid, plural, sentence
 from engine.store.recovery import blockers as recovery_blockers
@@ -102,7 +102,7 @@ def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution
     source = _as_seen_by(source, release)
     loaded = recovery_blockers.load(source, release)
     files = _log_files(source, loaded)
-    rules = rules_of(source, release)
+    rules = unit_rules(source, release)
     table = _queues(source, rules)
     known_end = table.max_physic
     missed = _without_log(source, files, lambda: table)
@@ -198,15 +198,15 @@ def _plan_dledger(
         if file.size != INDEX_FILE_BYTES:
             blockers.append(_index_length_blocker(file))
     end, known_end = recovered.end_offset, table.max_physic
-    rules = rules_of(source, release)
+    rules = unit_rules(source, release)
     read = sum(queue.bytes_read for queue in table)
     start_number, limit, cut = recovered.start_number, None, end
     why: str = sentence("the third-last data file, or an older one whose first entry the index knows")
     first_pass = second_pass = None
     last_unit, units = -1, recovered.entries
-    if source.abort and of(release).walks_dledger_after_crash:
+    if source.abort and rules_of(release).walks_dledger_after_crash:
         kept_files = [file for file in files if file.start_offset <= end]
-        start = _dledger_start(source, kept_files, of(release))
+        start = _dledger_start(source, kept_files, rules_of(release))
         start_number, why, limit = start.number, start.why, start.limit_ms
         table.after = -1
         walk = LogWalk(kept_files, walk_rules(rules, source), table, source.watch, has_entries=True)
@@ -216,7 +216,7 @@ def _plan_dledger(
         if table.dispatched:
             first_pass = DispatchPass(table.first_dispatched, walked.end_offset, -1)
     reached = known_end
-    if source.abort and of(release).crash_start == "logics-physical-offset":
+    if source.abort and rules_of(release).crash_start == "logics-physical-offset":
         reached = source.checkpoint.logics_physical_offset or 0
     is_cut = reached >= cut
     if is_cut:
@@ -225,7 +225,7 @@ def _plan_dledger(
         if first_pass is not None:
             first_pass = replace(first_pass, end=min(first_pass.end, cut))
     again = max(recovered.committed_end, 0) or files[0].start_offset
-    if of(release).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
+    if rules_of(release).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
         again = max(files[0].start_offset, table.max_physic, 0)
     table.after = -1
     committed_end = recovered.committed_end
@@ -387,7 +387,7 @@ def without_log(source: RecoverySource, release: Release = NEWEST) -> EmptyLog |
     """Return what knows of messages that the log does not hold, without a walk; None where nothing is missed."""
     source = _as_seen_by(source, release)
     files = _log_files(source, recovery_blockers.load(source, release))
-    return _without_log(source, files, lambda: _queues(source, rules_of(source, release)))
+    return _without_log(source, files, lambda: _queues(source, unit_rules(source, release)))
 
 
 def _without_log(source: RecoverySource, files: list[ReadOnlyFile], table: Callable[[], QueueTable]) -> EmptyLog | None:
@@ -402,7 +402,7 @@ def _log_files(source: RecoverySource, loaded: recovery_blockers.LoadResult) -> 
 
 
 def _as_seen_by(source: RecoverySource, release: Release) -> RecoverySource:
-    if not of(release).batch_queues:
+    if not rules_of(release).batch_queues:
         source = _as_seen_by_4_9(source)
     if source.config.given and not source.config.enable_consume_queue_ext:
         source = replace(source, queues=tuple(q if q.ext is None else replace(q, ext=None) for q in source.queues))
@@ -434,14 +434,14 @@ def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
     )
 
 
-def rules_of(source: RecoverySource, release: Release) -> Rules:
+def unit_rules(source: RecoverySource, release: Release) -> Rules:
     """Return the rules by which release ``release`` checks the units of this store."""
     config = source.config
     return Rules(
         release,
         config.check_crc_on_recover,
-        config.force_verify_prop_crc and of(release).property_crc,
-        config.duplication_enable and of(release).verifies_duplicates,
+        config.force_verify_prop_crc and rules_of(release).property_crc,
+        config.duplication_enable and rules_of(release).verifies_duplicates,
         config.delay_levels(),
     )
 
@@ -510,22 +510,22 @@ def _recover_log(
     execution: Execution | None,
 ) -> _Passes:
     """Walk, dispatch, cut the queues; returns the walk, and the bytes that a later dispatch read besides."""
-    table.after = -1 if source.abort else known_end if of(release).dispatches_on_clean_start else (1 << 63) - 1
+    table.after = -1 if source.abort else known_end if rules_of(release).dispatches_on_clean_start else (1 << 63) - 1
     log_walk = LogWalk(files, walk_rules(rules, source), table, source.watch if execution is None else None)
     walked = log_walk.run(walk_start.number, walk_start.position)
     recovery_pass = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
     failed = table.failed
-    reached = table.max_physic if of(release).cuts_by_end_after_dispatch else known_end
+    reached = table.max_physic if rules_of(release).cuts_by_end_after_dispatch else known_end
     if table.is_cut(reached, walked.end_offset):
         for queue in table:
             queue.truncate(walked.end_offset)
         if execution is not None:
             execution.cut(table)
     end = _append_offset(files, walked.end_offset)
-    if not of(release).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
+    if not rules_of(release).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
         return _Passes(walked, end, 0, recovery_pass, None, None, failed)
     start = max(files[0].start_offset, 0 if source.rocksdb is not None else table.max_physic, 0)
-    if not of(release).minimum_by_halving:
+    if not rules_of(release).minimum_by_halving:
         for queue in table:
             queue.correct_min(files[0].start_offset, release)
     table.after = -1
@@ -568,7 +568,7 @@ def walk_rules(rules: Rules, source: RecoverySource) -> Rules:
     """The rules of recovery's own walk: 4.9 reads its delay levels after it, so a unit of the schedule topic that it
     dispatches gets the code of its tags and not the time of delivery. After a crash 5.5 may check a unit's own offset.
     """
-    release = of(rules.release)
+    release = rules_of(rules.release)
     own_offset = source.abort and release.checks_unit_offset and source.config.check_commit_log_offset_on_recover
     levels = rules.delay_levels if release.knows_delays_in_recovery else ()
     return rules._replace(delay_levels=levels, own_offset=own_offset)
@@ -627,13 +627,13 @@ class _Start(NamedTuple):
 
 def start_offset(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, release: Release) -> int:
     """Return where the walk of a start begins in ``files`` of the log, of which the queues know up to ``known_end``."""
-    start = _start(source, files, known_end, rules_of(source, release))
+    start = _start(source, files, known_end, unit_rules(source, release))
     return files[start.number].start_offset + start.position
 
 
 def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:
     """Choose the file in which the walk begins, as the release does."""
-    release = of(rules.release)
+    release = rules_of(rules.release)
     if release.clean_start == "first-unit":
         return _start_by_first_units(source, files, known_end, rules)
     if not source.abort:
@@ -688,7 +688,7 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
     """Choose the start file as 5.4 and later do: from the last file back, the first whose first unit passes the check,
     has a store time, and lies at or before a limit; after ``commitLogRecoverMaxNum`` files the search ends.
     """
-    release, checkpoint, config = of(rules.release), source.checkpoint, source.config
+    release, checkpoint, config = rules_of(rules.release), source.checkpoint, source.config
     offset, limit, by_offset = checkpoint.logics_physical_offset or 0, None, True
     goal: str
     if not source.abort or source.rocksdb is not None:
@@ -741,7 +741,7 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
 
 def _time_in_words(source: RecoverySource, time_ms: int, release: Release) -> str:
     note = source.checkpoint_note
-    if note == CHECKPOINT_NOTE and of(release).crash_start == "logics-physical-offset":
+    if note == CHECKPOINT_NOTE and rules_of(release).crash_start == "logics-physical-offset":
         note = sentence("the checkpoint's logicsMsgTimestamp")
     return sentence("{at} ({note})", at=_moment(time_ms), note=sentence(note))
 

@@ -22,7 +22,7 @@ from engine.codec.cq_ext import END_MARK
 from engine.codec.queue_placing import byte_of
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.releases import Release, ReleaseRules, of
+from engine.releases import Release, ReleaseRules, rules_of
 from engine.rules.unit_check import Request
 from engine.store.consume_queue import Span, corrected_minimum
 from engine.store.recovery.plan import ExtCut, QueueState
@@ -353,10 +353,10 @@ class RecoveredQueue:
         """Set the smallest offset whose unit the log still holds (correctMinOffset)."""
         if self.kind == "batch":
             self._correct_batch_min(log_min)
-        elif not of(release).minimum_by_halving:
+        elif not rules_of(release).minimum_by_halving:
             self._correct_min_linear(log_min)
         else:
-            self._correct_min(log_min, of(release))
+            self._correct_min(log_min, rules_of(release))
 
     def _correct_min(self, log_min: int, rules: ReleaseRules) -> None:
         data = self.data

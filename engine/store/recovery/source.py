@@ -23,7 +23,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.mapped.read_only import FileSequence
 from engine.mapped.reading import Reading
-from engine.releases import NEWEST, Release, of
+from engine.releases import NEWEST, Release, rules_of
 from engine.store.recovery.dledger import DLedgerSource
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def find_refusal(table: str, parsed: json_dialect.Parsed | None, release: Releas
     """
     if parsed is None:
         return None
-    return parsed.complaint_of(of(release).json_parser) or find_misfit(table, parsed.value, release)
+    return parsed.complaint_of(rules_of(release).json_parser) or find_misfit(table, parsed.value, release)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import MAGICS, READ_BY, unread_versions
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
-from engine.releases import of
+from engine.releases import rules_of
 from engine.rules import unit_check
 from engine.rules.unit_check import Answer, NeedsMoreBytes, Refusal, Request, Rules
 from engine.sentences import sentence
@@ -244,7 +244,7 @@ def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:
     field's size before it looks at what is left of the file; 0 where it asks for nothing.
     """
     head = file.read(position, _PAIR.size)
-    if not of(rules.release).allocates_by_length_field or len(head) < _PAIR.size:
+    if not rules_of(rules.release).allocates_by_length_field or len(head) < _PAIR.size:
         return 0
     total, magic = _PAIR.unpack(head)
     return max(int(total), 0) if magic in READ_BY[rules.release] else 0

@@ -188,7 +188,7 @@ def test_members_are_notified_of_a_reset_in_4_9(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await filled(client)
-            client.server.broker.store.rules = releases.of("4.9")
+            client.server.broker.store.rules = releases.rules_of("4.9")
             for queue_id in range(1, 4):
                 await client.ask(15, consumerGroup="readers", topic="Orders", queueId=queue_id, commitOffset=0)
             answer = await reset(client)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.client.queue_choice import TABLES, QueueChoice, by_key
 from engine.client.routes import MessageQueue
-from engine.releases import Release, of
+from engine.releases import Release, rules_of
 
 
 def queues(*brokers: str, each: int = 2) -> list[MessageQueue]:
@@ -41,7 +41,7 @@ def choice(release: str = "5.3", *, avoid_slow: bool = True) -> QueueChoice:
     ],
 )
 def test_slow_brokers_are_avoided_as_in_the_release(release: Release, latency: int, avoided: int) -> None:
-    assert TABLES[of(release).major].avoid_for(latency) == avoided
+    assert TABLES[rules_of(release).major].avoid_for(latency) == avoided
     sample = choice(release)
     sample.record_send("a", latency, 1_000_000)
     assert sample.is_available("a", 1_000_000 + avoided)

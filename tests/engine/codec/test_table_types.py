@@ -12,7 +12,7 @@ import pytest
 from engine.codec.config_tables import load_table
 from engine.codec.json_dialect import parse
 from engine.codec.table_types import find_misfit, to_number
-from engine.releases import of
+from engine.releases import rules_of
 
 LOADS = json.loads(Path(__file__).with_name("table_loads.json").read_text())
 STRANGE = {
@@ -59,7 +59,9 @@ STRANGE = {
 
 def _ours(table: str, text: str, release: str) -> bool:
     parsed = parse(text)
-    return parsed.complaint_of(of(release).json_parser) is None and find_misfit(table, parsed.value, release) is None
+    return (
+        parsed.complaint_of(rules_of(release).json_parser) is None and find_misfit(table, parsed.value, release) is None
+    )
 
 
 @pytest.mark.parametrize("release", ["4.9", "5.3", "5.5"])
