@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from engine.broker.lite_topics import ends_of, has_lite_message, key_of
+from engine.broker.lite_topics import has_lite_message, light_queue_ends, waiting_key
 from engine.broker.pop_holds import HeldPop, PopKey, refusal_to_hold
 from engine.broker.pop_message import (
     FOUND,
@@ -106,7 +106,7 @@ def _look(broker: Broker, request: Command, header: Header, connection: Connecti
     if lite_client is None:
         has_message = any(_has_message(broker, key, header, *queue) for queue in _queues(broker, key))
     else:
-        key = key_of(lite_client, key.group)
+        key = waiting_key(lite_client, key.group)
         has_message = has_lite_message(broker, lite_client)
     if not has_message:
         code = refusal_to_hold(broker.notices, key, born + hold, may_wait=hold > 0)
@@ -114,7 +114,7 @@ def _look(broker: Broker, request: Command, header: Header, connection: Connecti
             held_notice = HeldPop(
                 request, connection, key, born + hold, lambda: _look(broker, request, header, connection, born)
             )
-            ends = queues_of(broker, key) if lite_client is None else ends_of(broker, lite_client)
+            ends = queues_of(broker, key) if lite_client is None else light_queue_ends(broker, lite_client)
             broker.notices.hold(held_notice, ends)
             return None
         is_full = code == ResponseCode.POLLING_FULL

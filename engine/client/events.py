@@ -1,6 +1,6 @@
 """Events of a client, as values: sends, rebalances, pulls, deliveries, commits.
 
-A :class:`EventStream` hands them to functions at once, or keeps the latest in a ring that can be emptied later.
+An :class:`EventStream` hands them to functions at once, or keeps the latest in a ring that can be emptied later.
 Without subscribers no event is created (:attr:`EventStream.has_subscribers`). Times are ms since the epoch.
 """
 
@@ -19,16 +19,6 @@ RING_SIZE = 10_000
 RING = RING_SIZE  # the older name
 
 
-def _renamed(old: str, new: str) -> property:
-    """Return the property for the older name of a field; it goes with the next version."""
-
-    def read(event: Event) -> Any:
-        warnings.warn(f"{type(event).__name__}.{old} is called {new} now", DeprecationWarning, stacklevel=2)
-        return getattr(event, new)
-
-    return property(read, doc=f"Older name of ``{new}``.")
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that a client did or received.
@@ -39,8 +29,6 @@ class Event:
     time_ms: int
     client_id: str
     group: str
-
-    at = _renamed("at", "time_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +45,7 @@ class Stopped(Event):
 
 @dataclass(frozen=True, slots=True)
 class Paced(Event):
-    """The client was paused or resumed, or takes ``delay`` seconds longer for each message."""
+    """The client was paused or resumed, or its processing of each message was delayed by ``delay`` seconds."""
 
     paused: bool
     delay: float
@@ -88,9 +76,6 @@ class SendFailed(Event):
     will_retry: bool
     ms: float
 
-    words = _renamed("words", "cause")
-    again = _renamed("again", "will_retry")
-
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnded(Event):
@@ -104,8 +89,9 @@ class TransactionEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced(Event):
-    """A consumer allocated the queues of a topic anew: the lists that it used, the queues that it added and released.
+    """A consumer allocated the queues of a topic again.
 
+    ``queues`` and ``client_ids`` are the lists that it allocated from; ``owned`` are the queues that it has now.
     ``refused`` queues are allocated to it, but could not be added now (locked by another client, no offset).
     """
 
@@ -117,9 +103,6 @@ class Rebalanced(Event):
     released: tuple[MessageQueue, ...]
     refused: tuple[MessageQueue, ...] = ()
     reason: str = ""
-
-    taken = _renamed("taken", "added")
-    given_up = _renamed("given_up", "released")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +123,7 @@ class QueueReleased(Event):
 
 @dataclass(frozen=True, slots=True)
 class PullSent(Event):
-    """A broker is asked for messages from ``offset`` on; it may hold the request."""
+    """The client asks a broker for messages from ``offset`` on. The broker may hold the request until it has some."""
 
     queue: MessageQueue
     offset: int
@@ -156,8 +139,6 @@ class PullAnswered(Event):
     next_offset: int
     max_offset: int
     waited_ms: float
-
-    held = _renamed("held", "waited_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +159,6 @@ class Delivered(Event):
     keys: str
     reconsume_times: int
     store_time_ms: int
-
-    stored = _renamed("stored", "store_time_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +209,41 @@ class OffsetReset(Event):
     reason: str
 
 
+# Older names; all of them go with the next version.
 _RENAMED_EVENTS = {"QueueTaken": QueueAcquired, "QueueGivenUp": QueueReleased, "PullPutOff": PullDelayed}
+_RENAMED_FIELDS: tuple[tuple[type[Event], str, str], ...] = (
+    (Event, "at", "time_ms"),
+    (SendFailed, "words", "cause"),
+    (SendFailed, "again", "will_retry"),
+    (Rebalanced, "taken", "added"),
+    (Rebalanced, "given_up", "released"),
+    (PullAnswered, "held", "waited_ms"),
+    (Delivered, "stored", "store_time_ms"),
+)
+"""Class, older name and name of each renamed field."""
 
 
 def __getattr__(name: str) -> type[Event]:
-    """Return an event class by its older name, which goes with the next version."""
+    """Return an event class by its older name."""
     if name in _RENAMED_EVENTS:
         event_class = _RENAMED_EVENTS[name]
         warnings.warn(f"{name} is called {event_class.__name__} now", DeprecationWarning, stacklevel=2)
         return event_class
     raise AttributeError(name)
+
+
+def _renamed(old: str, new: str) -> property:
+    """Return the property for the older name of a field."""
+
+    def read(event: Event) -> Any:
+        warnings.warn(f"{type(event).__name__}.{old} is called {new} now", DeprecationWarning, stacklevel=2)
+        return getattr(event, new)
+
+    return property(read, doc=f"Older name of ``{new}``.")
+
+
+for _event_class, _old_name, _new_name in _RENAMED_FIELDS:
+    setattr(_event_class, _old_name, _renamed(_old_name, _new_name))
 
 
 class EventRing:
@@ -279,7 +283,7 @@ class EventStream:
 
     @property
     def wanted(self) -> bool:
-        """Older name of :attr:`has_subscribers`; goes with the next version."""
+        """Older name of :attr:`has_subscribers`."""
         warnings.warn("EventStream.wanted is called has_subscribers now", DeprecationWarning, stacklevel=2)
         return self.has_subscribers
 

@@ -148,7 +148,7 @@ class _Scan:
         last_row = out.count - 1
         self.next_offset = self.end = int(out.offset[last_row]) + int(out.size[last_row])
         if out.kind[last_row] == BLANK:
-            self.next_offset = self._log.sequence.behind(file)
+            self.next_offset = self._log.sequence.end_of(file)
             number = self._log.sequence.position_of(file.start_offset) + 1
             files = self._log.files
             self.end = files[number].start_offset if number < len(files) else int(out.offset[last_row])

@@ -146,7 +146,7 @@ def _concatenate(pieces: list[Places]) -> Places:
 def _blocks(log: LogReader, begin: int, sought: _Needle) -> Iterator[_Block]:
     """Blocks to search from the absolute offset ``begin`` on."""
     for file in log.files:
-        size = log.sequence.behind(file) - file.start_offset
+        size = log.sequence.end_of(file) - file.start_offset
         for start, stop in _data_ranges(file, max(begin - file.start_offset, 0), size, sought):
             for position in range(start, stop, _BLOCK):
                 count = min(_BLOCK, stop - position)
@@ -247,7 +247,7 @@ class _ItemFinder:
             item = self._reach(file, place)
         except CannotRead as error:
             item = Stop(place, "damage", str(error))
-        file_end = self._log.sequence.behind(file)
+        file_end = self._log.sequence.end_of(file)
         self.end = file_end if isinstance(item, (Stop, Blank)) else min(item.offset + item.size, file_end)
         return item
 

@@ -65,7 +65,7 @@ class CompactedQueue:
 
     def files_of_entries(self) -> list[list[CqEntry]]:
         """The entries by queue file; the first empty one ends a file. Raises :class:`CannotRead`."""
-        self.queue.whole()
+        self.queue.require_complete()
         files = []
         for file in self.queue.files:
             rows: list[CqEntry] = []
@@ -84,7 +84,7 @@ class CompactedQueue:
 
     def items(self, *, crc: bool = True) -> Iterator[Unit | Damage]:
         """Units and damage of all log files in order; zero bytes end a file. Raises :class:`CannotRead`."""
-        self.log.sequence.whole()
+        self.log.sequence.require_complete()
         for file in self.log.files:
             for item in self.log.walk(file.start_offset, file.end_offset, crc):
                 if isinstance(item, Unit) or (isinstance(item, Damage) and not _is_unwritten(file, item)):

@@ -75,7 +75,7 @@ def file_map(
         raise StoreError(sentence("expected a file of the log, found none called {name}", name=name))
     map_builder = _MapBuilder(file, max(1, min(cells, file.size)))
     complete = True
-    stop = store.log.sequence.behind(file)
+    stop = store.log.sequence.end_of(file)
     for block in scan_log(store.log, file.start_offset, stop, topics=map_builder.topics):
         if isinstance(block, Stop):
             break

@@ -355,4 +355,4 @@ def _next_offset(store: StoreSnapshot, columns: UnitColumns) -> int:
     row = columns.count - 1
     offset = int(columns.offset[row])
     file = store.log.sequence.find(offset) if columns.kind[row] == BLANK else None
-    return store.log.sequence.behind(file) if file is not None else offset + int(columns.size[row])
+    return store.log.sequence.end_of(file) if file is not None else offset + int(columns.size[row])

@@ -293,7 +293,7 @@ class LogReader:
             if isinstance(item, Stop):
                 yield Stop(end, item.kind, item.reason)
                 return
-            offset = self.sequence.behind(file)
+            offset = self.sequence.end_of(file)
         yield Stop(end, "limit", sentence("end of the range"))
 
     def align(self, offset: int) -> int:
@@ -406,7 +406,7 @@ class LogReader:
         return _FileBytes(file, self.sequence)
 
     def _find_max_offset(self) -> int:
-        self.sequence.whole()
+        self.sequence.require_complete()
         for file in reversed(self.files):
             if any(file.read(0, 8)):
                 return self._end_in(file)

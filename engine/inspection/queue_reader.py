@@ -315,7 +315,7 @@ class QueueReader:
 
     def _find_raw_end(self) -> int:
         """Like ConsumeQueue.recover: counts units of the last three files up to the first invalid one."""
-        self.sequence.whole()
+        self.sequence.require_complete()
         end = max(self.sequence.min_offset, 0)
         for file in self.files[-3:]:
             valid = self._valid_prefix(file)

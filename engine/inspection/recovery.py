@@ -127,7 +127,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     paths = store.paths
     checkpoint, note = mapped_checkpoint(store)
     tables = Tables(partial(_table_bytes, store), str(paths.config))
-    store.log.sequence.whole()
+    store.log.sequence.require_complete()
     rocksdb = _rocksdb_queues(store)
     if rocksdb is None:
         store.require_queue_files()
@@ -174,7 +174,7 @@ def dledger_source(store: StoreSnapshot) -> DLedgerSource | None:
         return None
     files = tuple(file for file in store.log.files if Path(file.path).parent == log.folders.data)
     checkpoint = log.checkpoint()
-    log.index.whole()
+    log.index.require_complete()
     committed = checkpoint.committed_index if checkpoint is not None else None
     several = _has_other_members(store, log)
     return DLedgerSource(files, log.index, log.folders.data, committed, several, store.log.remains_from)

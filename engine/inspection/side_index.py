@@ -338,10 +338,10 @@ def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
     """
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
-        about = file.about()
+        status = file.stat()
     except CannotRead:
         return 0, ""
-    return about.st_mtime_ns, f"{about.st_ino:x} {head}"
+    return status.st_mtime_ns, f"{status.st_ino:x} {head}"
 
 
 def _trim(folder: Path) -> None:

@@ -80,11 +80,11 @@ def _walk_back(
 ) -> int:
     """Feed the tallies with [begin, stop), newest file first; returns the offset from which on everything was read."""
     sequence = store.log.sequence
-    files = [file for file in sequence.files if file.start_offset < stop and sequence.behind(file) > begin]
+    files = [file for file in sequence.files if file.start_offset < stop and sequence.end_of(file) > begin]
     done, reached = 0, stop
     topics = TopicTable()
     for file in reversed(files):
-        start, end = max(begin, file.start_offset), min(stop, sequence.behind(file))
+        start, end = max(begin, file.start_offset), min(stop, sequence.end_of(file))
         for columns in _blocks(store, start, end, topics):
             for tally in tallies:
                 tally.take(columns, topics)

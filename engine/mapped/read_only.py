@@ -3,7 +3,6 @@
 Reading uses ``pread``, never a memory map: a file that shrinks under a map kills the process, while a short
 ``pread`` is a value. Descriptors are opened at the first need and a bounded number of them stays open. Every call
 goes through :mod:`engine.mapped.reading`, which records everything that could not be read.
-
 """
 
 from __future__ import annotations
@@ -22,19 +21,17 @@ from engine.files.layout import parse_file_name
 from engine.mapped.reading import Identity, Reading
 from engine.sentences import sentence
 
-OPEN_FILES = 128
+MAX_OPEN_FILES = 128
 
 
 class DescriptorCache:
-    """At most ``limit`` open descriptors, the longest unused closed first; all use one :class:`Reading`,
-    :attr:`reading`.
+    """At most ``limit`` open descriptors; the least recently used one is closed first.
 
-    A descriptor belongs to a path and, if known, to the (device, inode) that was listed there: a file that has
-    taken the name of another is never read in its place. Safe to use from several threads.
-
+    A descriptor belongs to a path and, if known, to the (device, inode) that was listed there: a file that was renamed
+    over another one is never read in its place. Safe to use from several threads.
     """
 
-    def __init__(self, limit: int = OPEN_FILES, reading: Reading | None = None) -> None:
+    def __init__(self, limit: int = MAX_OPEN_FILES, reading: Reading | None = None) -> None:
         self.reading = reading or Reading()
         self._limit = limit
         self._open: OrderedDict[tuple[str, Identity | None], int] = OrderedDict()
@@ -98,7 +95,6 @@ class ReadOnlyFile:
 
     ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length when last examined,
     ``identity`` its (device, inode), None if unknown.
-
     """
 
     __slots__ = ("_cache", "identity", "name", "path", "size", "start_offset")
@@ -121,7 +117,6 @@ class ReadOnlyFile:
         """Return bytes from ``position`` (in the file) on: fewer than ``size`` if the file ends, or has shrunk.
 
         Raises :class:`CannotRead` if the file is gone, is another one, or cannot be read.
-
         """
         if size <= 0 or position < 0:
             return b""
@@ -140,7 +135,6 @@ class ReadOnlyFile:
         not say.
 
         Raises :class:`CannotRead`.
-
         """
         descriptor = self.descriptor()
         try:
@@ -148,7 +142,7 @@ class ReadOnlyFile:
         finally:
             os.close(descriptor)
 
-    def about(self) -> os.stat_result:
+    def stat(self) -> os.stat_result:
         """Return the system's present information about the file. Raises :class:`CannotRead`."""
         info = self._cache.reading.look(self.path, listed=True)
         assert info is not None
@@ -174,7 +168,6 @@ class UnexpectedEntry:
     """Something in a queue's folder that RocketMQ does not create.
 
     ``kind`` is ``name``, ``empty``, ``size``, ``gap``, ``folder``, ``double``, ``stray`` or ``link``.
-
     """
 
     kind: str
@@ -190,8 +183,8 @@ class FileSequence:
     fit are excluded and listed in ``oddities``. ``trouble`` is set if a folder or file could not be examined:
     then missing files may exist.
 
-    ``may_be_ours`` is asked about the first bytes of a file that has neither the length nor the place of the others: if
-    it returns False, the file is excluded, too. Without it no such file is.
+    ``may_be_ours`` gets the first bytes of a file that has neither the length nor the offset of a file of the queue: if
+    it returns False, the file is excluded, too. Without this function no such file is.
     """
 
     def __init__(
@@ -206,7 +199,7 @@ class FileSequence:
         self._cache = cache
         self._given_size = file_size
         self.last_folder: Path | None = None
-        """The folder whose files continue those of the others. Files of others behind its first one do not count."""
+        """The folder with the newest files. Files of other folders at or behind its first one are left out."""
         self.files: list[ReadOnlyFile] = []
         self.oddities: list[UnexpectedEntry] = []
         self.doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
@@ -220,14 +213,14 @@ class FileSequence:
         """List the folders again; returns True if files came, went, changed their length or were replaced under the
         same name.
         """
-        old_state = self._seen()
+        old_state = self._state()
         old_files = {f.path: f for f in self.files}
         new_files: list[ReadOnlyFile] = []
         oddities: list[UnexpectedEntry] = []
         self.trouble = None
         for folder in self.folders:
             for path, start, info in self._list_folder(folder, oddities):
-                new_files.append(self._known(old_files.pop(path, None), path, start, info))
+                new_files.append(self._refreshed(old_files.pop(path, None), path, start, info))
         for vanished_path in old_files:
             self._cache.forget(vanished_path)
         new_files.sort(key=lambda f: (f.name, f.path))
@@ -235,7 +228,7 @@ class FileSequence:
         self.files, self.doubles = _split_doubles(new_files, oddities)
         self._exclude_strays(oddities)
         self.oddities = oddities
-        return old_state != self._seen()
+        return old_state != self._state()
 
     def _without_outdated(self, files: list[ReadOnlyFile], oddities: list[UnexpectedEntry]) -> list[ReadOnlyFile]:
         """Leave out files of other folders that begin at or behind the first file of :attr:`last_folder`."""
@@ -253,10 +246,12 @@ class FileSequence:
         return kept_files
 
     def _exclude_strays(self, oddities: list[UnexpectedEntry]) -> None:
-        """Leave out files of another length, at a place where none of the others ends, that hold something else."""
+        """Exclude files of another length, at an offset where no file of the queue begins, unless they may be ours."""
         size = self.file_size
-        first = next((file.start_offset for file in self.files if file.size == size), 0)
-        misfits = [file for file in self.files if file.size not in {size, 0} and (file.start_offset - first) % size]
+        first_offset = next((file.start_offset for file in self.files if file.size == size), 0)
+        misfits = [
+            file for file in self.files if file.size not in {size, 0} and (file.start_offset - first_offset) % size
+        ]
         for file in misfits if self._may_be_ours is not None else ():
             try:
                 if self._may_be_ours is None or self._may_be_ours(file.read(0, STRAY_HEAD_BYTES)):
@@ -264,19 +259,19 @@ class FileSequence:
             except CannotRead:
                 continue
             self.files.remove(file)
-            what = sentence("its length and its name do not fit to the files beside it, and it holds no messages")
-            oddities.append(UnexpectedEntry("stray", file.path, what, file.start_offset))
+            text = sentence("its length and its name do not fit to the files beside it, and it holds no messages")
+            oddities.append(UnexpectedEntry("stray", file.path, text, file.start_offset))
 
-    def whole(self) -> None:
-        """Raise :class:`CannotRead` if a folder or a file could not be examined: then nothing is known to be absent."""
+    def require_complete(self) -> None:
+        """Raise :class:`CannotRead` if a folder or a file could not be examined: then no file is known to be absent."""
         if self.trouble is not None:
             raise self.trouble
 
-    def _seen(self) -> list[tuple[str, int, Identity | None]]:
+    def _state(self) -> list[tuple[str, int, Identity | None]]:
         return [(f.path, f.size, f.identity) for f in self.files]
 
-    def _known(self, file: ReadOnlyFile | None, path: str, start: int, info: os.stat_result) -> ReadOnlyFile:
-        """Return the file that is already open, or a new one if another has its name or it became shorter."""
+    def _refreshed(self, file: ReadOnlyFile | None, path: str, start: int, info: os.stat_result) -> ReadOnlyFile:
+        """Return ``file`` with its present length; a new one if another file has its name now, or it became shorter."""
         identity = (info.st_dev, info.st_ino)
         if file is None or file.identity != identity or info.st_size < file.size:
             self._cache.forget(path)
@@ -356,7 +351,7 @@ class FileSequence:
                 end = middle
         return start - 1
 
-    def behind(self, file: ReadOnlyFile) -> int:
+    def end_of(self, file: ReadOnlyFile) -> int:
         """Return the offset at which the sequence continues after ``file``: its end, or the next file's start if
         ``file`` is too long.
         """
@@ -398,8 +393,8 @@ def _split_doubles(
 
 
 class LogFiles(FileSequence):
-    """The files of a commit log. If they are those of one folder of a log in several folders, :attr:`trouble` says so:
-    then nothing is known to be absent.
+    """The files of a commit log. If they are only one folder of a log in several folders, :attr:`trouble` is set: then
+    no file is known to be absent.
     """
 
     def refresh(self) -> bool:
@@ -411,9 +406,9 @@ class LogFiles(FileSequence):
         return changed
 
     def _other_folders(self) -> CannotRead | None:
-        """Record that the log has further folders, and return the error; None if no sign tells so."""
+        """Record that the log has further folders, and return the error; None if the files are contiguous."""
         count = stripe_count([file.start_offset for file in self.files], self.file_size)
-        if count < _FEWEST_FOLDERS or len(self.files) < _FEWEST_STRIPED_FILES:
+        if count < _MIN_FOLDERS or len(self.files) < _MIN_STRIPED_FILES:
             return None
         reason = sentence(
             "of {n:,} files of the log only one is here, again and again, as in one folder of a log in several "
@@ -423,17 +418,18 @@ class LogFiles(FileSequence):
         return self._cache.reading.note_absent(self.folders[0], reason)
 
 
-_FEWEST_FOLDERS = 2
-_FEWEST_STRIPED_FILES = 3
+_MIN_FOLDERS = 2
+_MIN_STRIPED_FILES = 3
 """With two files the file between them may have been lost."""
 
 
 def stripe_count(starts: list[int], file_size: int) -> int:
-    """Return the step between the files in files: 1 if they are contiguous, *n* if each *n*-th is there, else 0.
+    """Return the step from file to file, in file lengths: 1 if they are contiguous, *n* if every *n*-th is there; 0 if
+    the steps differ.
 
     A broker with several folders in ``storePathCommitLog`` puts each *n*-th file into one of *n* folders.
     """
-    steps = {after - before for before, after in pairwise(starts)}
+    steps = {start - previous_start for previous_start, start in pairwise(starts)}
     if len(steps) != 1 or not file_size:
         return 0
     count, remainder = divmod(steps.pop(), file_size)
@@ -450,7 +446,7 @@ class LoneFile(FileSequence):
 
     def refresh(self) -> bool:
         """Examine the file again; returns True if its length changed, or if another file has its name."""
-        old_state = self._seen()
+        old_state = self._state()
         self.oddities = []
         self.trouble = None
         try:
@@ -460,5 +456,5 @@ class LoneFile(FileSequence):
             self.oddities.append(UnexpectedEntry("link", self._path, error.what))
             info = None
         old_file = self.files[0] if self.files else None
-        self.files = [self._known(old_file, self._path, self._start, info)] if info is not None else []
-        return old_state != self._seen()
+        self.files = [self._refreshed(old_file, self._path, self._start, info)] if info is not None else []
+        return old_state != self._state()

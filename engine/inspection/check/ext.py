@@ -71,7 +71,7 @@ def _ext_ranges(queue: QueueReader) -> list[tuple[int, int]]:
     """Return the range [first byte, end of the last unit) of each ext file. Only the last file is read completely."""
     if queue.ext is None:
         return []
-    queue.ext.whole()
+    queue.ext.require_complete()
     ranges: list[tuple[int, int]] = []
     for file in reversed(queue.ext.files):
         start = file.start_offset

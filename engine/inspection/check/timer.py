@@ -107,7 +107,7 @@ class _Timers:
         sequence = self.store.timer_log()
         if sequence is None:
             return None
-        sequence.whole()
+        sequence.require_complete()
         return _read_log(sequence, self.check.last_read_time if self.check is not None else 0, self.newest)
 
     @cached_property

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 MAX_SCAN_BYTES = 4 << 30
 """Bytes of the log that are searched for the first message of a queue."""
 NAMED_KEYS = 20
-"""Number of keys beginning with half an id that are named; the others are counted."""
+"""Number of keys that are listed if the question is the beginning of a key; the others are counted."""
 MAX_SPANS = 8
-"""Number of unreadable stretches that the evidence lists."""
+"""Number of unreadable ranges that the evidence lists."""
 _DAY_MS = 86_400_000
 _HOUR_MS = 3_600_000
 _MAX_MONTH_MS = 32 * _DAY_MS
@@ -88,8 +88,8 @@ class LostFinder:
         if offset >= log.max_offset:
             if offset >= log.end_offset + log.sequence.file_size:
                 return _without_unit("neverSeen", [span], offset=offset)
-            verdict, signs = self._behind_the_end()
-            return self._with_what_was(_without_unit(verdict, [span, *signs], offset=offset), offset)
+            verdict, signs = self._verdict_behind_the_end()
+            return self._with_lost_message(_without_unit(verdict, [span, *signs], offset=offset), offset)
         item = log.seen_at(log.align(offset))
         if isinstance(item, Unit) and item.offset < offset < item.end:
             inside = self._facts.at(
@@ -99,10 +99,10 @@ class LostFinder:
             return _without_unit(
                 "truncated" if overwritten else "neverSeen", [span, inside, *overwritten], offset=offset
             )
-        unreadable_place = Evidence("commit log", None, offset, sentence("no unit can be read here"))
-        return self._with_what_was(_without_unit("damaged", [span, unreadable_place], offset=offset), offset)
+        no_unit = Evidence("commit log", None, offset, sentence("no unit can be read here"))
+        return self._with_lost_message(_without_unit("damaged", [span, no_unit], offset=offset), offset)
 
-    def _with_what_was(self, result: WhereResult, offset: int) -> WhereResult:
+    def _with_lost_message(self, result: WhereResult, offset: int) -> WhereResult:
         """Add the message that was in the unreadable bytes at ``offset``, if it can be identified."""
         damage_and_units = lost_at(self._store, offset)
         if damage_and_units is None:
@@ -119,7 +119,7 @@ class LostFinder:
             queue_offset=lost.queue_offset,
         )
 
-    def _behind_the_end(self) -> tuple[rules.Verdict, list[Evidence]]:
+    def _verdict_behind_the_end(self) -> tuple[rules.Verdict, list[Evidence]]:
         if undecoded.has_dledger_log(self._store):
             return "unknown", []  # the log goes on where it is not decoded
         if self._store.lock_state == "held":
@@ -149,9 +149,9 @@ class LostFinder:
                         queue=f"{queue.topic}/{queue.queue_id}",
                     )
                     return [*signs, Evidence("queue", str(queue.folder), queue.valid_end, statement)]
-        return signs + self._times_behind_the_end()
+        return signs + self._times_verdict_behind_the_end()
 
-    def _times_behind_the_end(self) -> list[Evidence]:
+    def _times_verdict_behind_the_end(self) -> list[Evidence]:
         _, last_time = self._span_of_times
         try:
             checkpoint = self._store.checkpoint()
@@ -174,16 +174,16 @@ class LostFinder:
         paths = self._store.paths
         if paths is None or not self._store.small_file(paths.abort_bak):
             return []
-        about = self._store.reading.look(paths.abort_bak)
-        started = about.st_mtime_ns // 1_000_000 if about is not None else unit.store_timestamp
-        if unit.store_timestamp <= started:
+        status = self._store.reading.look(paths.abort_bak)
+        start_time = status.st_mtime_ns // 1_000_000 if status is not None else unit.store_timestamp
+        if unit.store_timestamp <= start_time:
             return []
         return [
             Evidence(
                 "abort.bak",
                 str(paths.abort_bak),
                 None,
-                sentence("a start after a crash at {time}", time=local_time_text(started)),
+                sentence("a start after a crash at {time}", time=local_time_text(start_time)),
             )
         ]
 
@@ -197,11 +197,11 @@ class LostFinder:
             evidence = list(self._entry_into_dledger(topic, queue_id, offset))
             evidence.append(Evidence("queue", error.file, None, error.what))
             return _without_unit("unknown", evidence, topic, queue_id, offset)
-        readers = [item for item in self._facts.groups_in(topic, queue_id, offset) if item[1].offset > offset]
+        readers = [reader for reader in self._facts.groups_in(topic, queue_id, offset) if reader[1].offset > offset]
         if queue is None:
             evidence = [
                 Evidence("queue", None, None, self._facts.absent_queue(topic, queue_id)),
-                *(item for item, _ in readers),
+                *(reader_evidence for reader_evidence, _ in readers),
             ]
             expired = bool(readers) and self._store.log.min_offset > 0
             if not expired:
@@ -222,15 +222,15 @@ class LostFinder:
         if 0 <= offset < min_offset:
             return _without_unit("expired", evidence, topic, queue_id, offset)
         if offset >= max_offset:
-            evidence += [item for item, _ in readers]
-            verdict = self._behind_the_queue(queue, offset, bool(readers), evidence)
+            evidence += [reader_evidence for reader_evidence, _ in readers]
+            verdict = self._verdict_behind_the_queue(queue, offset, bool(readers), evidence)
             if verdict == "neverSeen" and offset < queue.max_offset + queue.entries_per_file:
                 return self._never_seen(evidence, topic, queue_id, offset)
             result_without_unit = _without_unit(verdict, evidence, topic, queue_id, offset)
             stale = queue.entry(offset)
             if stale is None or stale.state != "entry":
                 return result_without_unit
-            return self._with_what_was(result_without_unit, stale.physical_offset)
+            return self._with_lost_message(result_without_unit, stale.physical_offset)
         entry = queue.entry(offset)
         resolved = resolve(self._store.log, topic, queue_id, entry) if entry is not None else None
         entry_words = resolved.what if resolved and resolved.what else sentence("there is no entry")
@@ -241,11 +241,11 @@ class LostFinder:
         elif entry is not None and entry.state == "empty":
             entry_words = sentence("entry {n:,} is empty: zero bytes", n=offset)
         evidence.append(Evidence("queue entry", folder, entry.physical_offset if entry else None, entry_words))
-        lost = resolved is not None and resolved.verdict == "belowMinOffset"
+        is_expired = resolved is not None and resolved.verdict == "belowMinOffset"
         if entry is not None and resolved is not None and resolved.verdict == "missing":
             result = _without_unit("damaged", evidence, topic, queue_id, offset)
-            return self._with_what_was(result, entry.physical_offset)
-        verdict = "neverSeen" if offset < 0 else "expired" if lost else "damaged"
+            return self._with_lost_message(result, entry.physical_offset)
+        verdict = "neverSeen" if offset < 0 else "expired" if is_expired else "damaged"
         return _without_unit(verdict, evidence, topic, queue_id, offset)
 
     def _entry_into_dledger(self, topic: str, queue_id: int, offset: int) -> Iterator[Evidence]:
@@ -300,7 +300,7 @@ class LostFinder:
         ]
         return _without_unit("expired", evidence, queue.topic, queue.queue_id, offset)
 
-    def _behind_the_queue(
+    def _verdict_behind_the_queue(
         self, queue: AnyQueue, offset: int, was_read: bool, evidence: list[Evidence]
     ) -> rules.Verdict:
         entry = queue.entry(offset)
@@ -315,7 +315,7 @@ class LostFinder:
             return "truncated"
         if offset >= queue.max_offset + queue.entries_per_file:
             return "neverSeen"
-        verdict, signs = self._behind_the_end()
+        verdict, signs = self._verdict_behind_the_end()
         evidence += signs
         return verdict
 
@@ -345,14 +345,14 @@ class LostFinder:
         if unreadable is not None:
             place, start = unreadable
             remains_from = self._store.log.remains_from
-            what = sentence("the key is here, in invalid bytes")
+            statement = sentence("the key is here, in invalid bytes")
             if remains_from is not None and place >= remains_from:
-                what = sentence(
+                statement = sentence(
                     "the key is here, in remains of entries that a leader replaced; no producer was told of them"
                 )
-            evidence.append(Evidence("commit log", None, place, what))
+            evidence.append(Evidence("commit log", None, place, statement))
             verdict: rules.Verdict = "truncated" if start >= self._store.log.max_offset else "damaged"
-            return self._with_what_was(_without_unit(verdict, evidence, offset=place), place)
+            return self._with_lost_message(_without_unit(verdict, evidence, offset=place), place)
         for verdict, index_evidence in self._lost_entries(text):
             return _without_unit(verdict, [*evidence, index_evidence], offset=index_evidence.offset)
         if undecoded.has_dledger_log(self._store):
@@ -363,7 +363,7 @@ class LostFinder:
         return self._beginning(text, longer, evidence) or self._never_seen(evidence)
 
     def _beginning(self, text: str, longer: Sequence[str], evidence: list[Evidence]) -> WhereResult | None:
-        """Handle half an id: lists the names that begin with it and draws no conclusion."""
+        """Handle the beginning of an id: list the keys that begin with it, and draw no conclusion."""
         matches = []
         if longer:
             count = plural("{n:,} key begins with it", "{n:,} keys begin with it", n=len(longer))
@@ -396,9 +396,9 @@ class LostFinder:
     ) -> WhereResult:
         """No readable byte mentions the message; unreadable bytes may."""
         spans = self._unreadable
-        if not spans.first:
+        if not spans.listed:
             return _without_unit("neverSeen", evidence, topic, queue_id, queue_offset)
-        open_ones = [
+        not_ruled_out = [
             Evidence(
                 "not ruled out",
                 None,
@@ -410,17 +410,17 @@ class LostFinder:
                     reason=span.reason,
                 ),
             )
-            for span in spans.first
+            for span in spans.listed
         ]
-        if spans.more:
+        if spans.further_count:
             statement = plural(
                 "{count:,} bytes in {n:,} more place are invalid",
                 "{count:,} bytes in {n:,} more places are invalid",
-                count=spans.more_bytes,
-                n=spans.more,
+                count=spans.further_bytes,
+                n=spans.further_count,
             )
-            open_ones.append(Evidence("not ruled out", None, spans.more_from, statement))
-        result = _without_unit("unknown", [*evidence, *open_ones], topic, queue_id, queue_offset)
+            not_ruled_out.append(Evidence("not ruled out", None, spans.further_offset, statement))
+        result = _without_unit("unknown", [*evidence, *not_ruled_out], topic, queue_id, queue_offset)
         return replace(result, next_step=rules.RULED_OUT_STEP)
 
     @cached_property
@@ -493,16 +493,16 @@ class LostFinder:
         first_time, last_time = self._span_of_times
         if first_time is None or last_time is None:
             return _without_unit("unknown", evidence)
-        created = _latest_before(last_time + _DAY_MS, ms_in_month)
+        creation_time = _latest_before(last_time + _DAY_MS, ms_in_month)
         spans = sentence(
             "the log goes from {first} to {last}", first=local_time_text(first_time), last=local_time_text(last_time)
         )
-        statement = sentence("was made at {time}, {span}", time=local_time_text(created), span=spans)
+        statement = sentence("was made at {time}, {span}", time=local_time_text(creation_time), span=spans)
         evidence = [*evidence, Evidence("unique key", None, None, statement)]
-        if created < first_time and self._store.log.min_offset > 0:
+        if creation_time < first_time and self._store.log.min_offset > 0:
             return _without_unit("expired", evidence)
-        if last_time - 1000 <= created < last_time + _HOUR_MS:
-            verdict, signs = self._behind_the_end()
+        if last_time - 1000 <= creation_time < last_time + _HOUR_MS:
+            verdict, signs = self._verdict_behind_the_end()
             if verdict != "neverSeen":
                 return _without_unit(verdict, [*evidence, *signs])
         return self._never_seen(evidence)
@@ -542,7 +542,7 @@ def _without_unit(
 
 
 class Unreadable(NamedTuple):
-    """``size`` bytes from absolute offset ``offset`` on that are no unit, and why."""
+    """``size`` bytes at the absolute ``offset`` that are no unit, and the reason."""
 
     offset: int
     size: int
@@ -551,39 +551,38 @@ class Unreadable(NamedTuple):
 
 @dataclass(slots=True)
 class UnreadableSpans:
-    """The first stretches in detail; of the others their number, their bytes, and the offset of the first."""
+    """The first unreadable ranges; of the further ones their number, their bytes, and the offset of the first."""
 
-    first: list[Unreadable] = field(default_factory=list)
-    more: int = 0
-    more_bytes: int = 0
-    more_from: int = -1
+    listed: list[Unreadable] = field(default_factory=list)
+    further_count: int = 0
+    further_bytes: int = 0
+    further_offset: int = -1
 
-    def take(self, span: Unreadable, max_listed: int) -> None:
-        """Add a stretch, in the order of the log."""
-        if len(self.first) < max_listed:
-            self.first.append(span)
+    def add(self, span: Unreadable, max_listed: int) -> None:
+        """Add a range, in the order of the log."""
+        if len(self.listed) < max_listed:
+            self.listed.append(span)
             return
-        self.more_from = self.more_from if self.more else span.offset
-        self.more += 1
-        self.more_bytes += span.size
+        self.further_offset = self.further_offset if self.further_count else span.offset
+        self.further_count += 1
+        self.further_bytes += span.size
 
 
 def unreadable_spans(log: LogReader, max_listed: int, progress: Callable[[int], None] | None = None) -> UnreadableSpans:
-    """Every stretch of the log that is no unit, blank or zero tail, in the order of the log; ``most`` of them are
-    listed one by one.
+    """Return every range of the log that is no unit, blank or zero tail; ``max_listed`` of them are listed one by one.
 
     ``progress`` receives the bytes done. Ranges that the search for the log's end has proven are not read again.
-    Missing files count too. Bodies are not compared with their CRC: they hold no keys or places.
+    Missing files count too. Bodies are not compared with their CRC: they hold no keys or offsets.
     """
     spans, start = UnreadableSpans(), max(log.min_offset, 0)
-    whole_start, whole_end = log.all_blocks
+    proven_start, proven_end = log.all_blocks
     parts: list[tuple[int, int | None]] = (
-        [(start, None)] if whole_start == whole_end else [(start, whole_start), (whole_end, None)]
+        [(start, None)] if proven_start == proven_end else [(start, proven_start), (proven_end, None)]
     )
     for part_start, stop in parts:
         for item in scan_log(log, part_start, stop, crc=False, with_tags=False):
             if isinstance(item, Damage):
-                spans.take(Unreadable(item.offset, item.size, item.reason), max_listed)
+                spans.add(Unreadable(item.offset, item.size, item.reason), max_listed)
             elif progress is not None and isinstance(item, UnitColumns) and item.count:
                 progress(int(item.offset[item.count - 1]) - start)
     return spans

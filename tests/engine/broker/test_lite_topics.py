@@ -5,72 +5,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-from brokers import BrokerClient, asking_broker, run_scenario, units
-
-from engine.codec.message import decode
-from engine.config import MessageStoreConfig
-from engine.remoting.frame import Command
-
-LIGHT = MessageStoreConfig(enable_lmq=True, enable_multi_dispatch=True)
-TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "readQueueNums": 2, "writeQueueNums": 2}
-
-
-@contextlib.asynccontextmanager
-async def lite_broker(path: Path) -> AsyncIterator[BrokerClient]:
-    """A broker with the LITE topic ``Parent``, another one, and two groups of it."""
-    async with asking_broker(path, store_config=LIGHT, release="5.5") as client:
-        attributes = "+message.type=LITE,+lite.topic.expiration=60"
-        assert (await client.ask(17, **TOPIC, topic="Parent", attributes=attributes)).code == 0
-        assert (await client.ask(17, **TOPIC, topic="Plain")).code == 0
-        for name, model in (("shared", "Shared"), ("exclusive", "Exclusive")):
-            row = {"groupName": name, "attributes": {"+lite.bind.topic": "Parent", "+lite.sub.model": model}}
-            assert (await client.ask(200, json.dumps(row).encode())).code == 0
-        yield client
-
-
-async def send(client: BrokerClient, body: bytes, lite_topic: str) -> None:
-    await client.send("Parent", body, 0, f"__LITE_TOPIC\x01{lite_topic}\x02")
-    client.server.broker.store.wait_dispatched()
-
-
-async def subscribe(
-    client: BrokerClient, action: str, client_id: str, *names: str, group: str = "shared", **more: object
-) -> Command:
-    row = {"action": action, "clientId": client_id, "group": group, "topic": "Parent", "liteTopicSet": names, **more}
-    return await client.ask(200071, json.dumps({"subscriptionSet": [row]}).encode())
-
-
-async def pop(client: BrokerClient, client_id: str, group: str = "shared", **options: object) -> Command:
-    fields = {
-        "clientId": client_id,
-        "consumerGroup": group,
-        "topic": "Parent",
-        "maxMsgNum": 32,
-        "invisibleTime": 60_000,
-        "pollTime": 0,
-        "bornTime": 0,
-    }
-    return await client.ask(200070, **{**fields, **options})
-
-
-def bodies(answer: Command) -> list[bytes]:
-    found: list[bytes] = []
-    position = 0
-    while position < len(answer.body):
-        unit = decode(answer.body, position, 0)
-        found.append(unit.body)
-        position += unit.size
-    return found
-
-
-def of_message(answer: Command, offset: int) -> dict[str, object]:
-    handle = f"0 {answer.fields['popTime']} 60000 999 0 broker-a 0 {offset}"
-    return {"consumerGroup": "shared", "topic": "Parent", "queueId": 0, "offset": offset, "extraInfo": handle}
+from brokers import run_scenario, units
+from lite_brokers import bodies, lite_broker, of_message, pop, send, subscribe
 
 
 def test_a_message_of_a_lite_topic_goes_to_its_light_queue(tmp_path: Path) -> None:
@@ -176,48 +114,6 @@ def test_refusals_have_the_words_of_5_5_1(tmp_path: Path) -> None:
             ):
                 answer = await client.ask(200071, body)
                 assert (answer.code, answer.remark) == (604, words)
-
-    run_scenario(scenario)
-
-
-def test_figures_of_lite_topics(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with lite_broker(tmp_path) as client:
-            await send(client, b"a0", "a")
-            await send(client, b"a1", "a")
-            await subscribe(client, "PARTIAL_ADD", "one", "a")
-
-            async def figures(code: int, **fields: object) -> dict[str, object]:
-                answer = await client.ask(code, **fields)
-                assert answer.code == 0, answer.remark
-                return dict(json.loads(bytes(answer.body)))
-
-            whole = await figures(200074)
-            assert (whole["groupMeta"], whole["topicMeta"]) == ({"Parent": ["exclusive", "shared"]}, {"Parent": 60})
-            assert (whole["currentLmqNum"], whole["liteSubscriptionCount"]) == (1, 1)
-            parent = await figures(200075, topic="Parent")
-            assert (parent["ttl"], parent["liteTopicCount"]) == (60, 1)
-            lite_topic = await figures(200076, parentTopic="Parent", liteTopic="a")
-            assert lite_topic["subscriber"] == [{"clientId": "one", "group": "shared"}]
-            assert dict(lite_topic["topicOffset"])["maxOffset"] == 2  # type: ignore[call-overload]
-            of_client = await figures(200077, parentTopic="Parent", group="shared", clientId="one", maxCount=10)
-            assert of_client["liteTopicSet"] == ["%LMQ%$Parent$a"]
-            answer = await pop(client, "one", maxMsgNum=1)
-            await client.ask(200051, **of_message(answer, 0), liteTopic="a")
-            of_group = await figures(200078, group="shared", liteTopic="a")
-            assert of_group["totalLagCount"] == 1
-            assert (await client.ask(200079, group="shared")).code == 0
-            notice = await client.ask(
-                200054,
-                consumerGroup="shared",
-                topic="Parent",
-                queueId=-1,
-                pollTime=0,
-                bornTime=0,
-                isLiteConsumer=True,
-                clientId="one",
-            )
-            assert notice.fields["hasMsg"] == "true"
 
     run_scenario(scenario)
 

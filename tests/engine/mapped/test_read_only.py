@@ -104,13 +104,13 @@ def test_an_unreadable_folder_is_not_empty(call, how, folder):
     with read_through(FailingDisk(folder, call, 0, how)):
         sequence = sequence_at(folder)
     with pytest.raises(CannotRead):
-        sequence.whole()
+        sequence.require_complete()
     assert sequence._cache.reading.unread
 
 
 def test_an_absent_folder_is_no_error(tmp_path):
     sequence = sequence_at(tmp_path / "none")
-    sequence.whole()
+    sequence.require_complete()
     assert sequence.files == []
     assert sequence._cache.reading.unread == ()
 
@@ -158,7 +158,7 @@ def test_a_link_to_nothing_may_lead_to_a_disk_that_is_not_mounted(folder):
     assert len(sequence.files) == 3
     assert [odd.kind for odd in sequence.oddities] == ["link"]
     with pytest.raises(CannotRead):
-        sequence.whole()
+        sequence.require_complete()
 
 
 def test_a_folder_that_is_a_link_to_nothing_is_not_absent(tmp_path):

@@ -290,9 +290,9 @@ def test_each_torn_unit_is_a_span(tmp_path):
     progress_calls: list[int] = []
     with open_store(new_store.write(tmp_path / "store")) as store:
         spans = unreadable_spans(store.log, 2, progress_calls.append)
-    assert [(span.offset, span.size) for span in spans.first] == [(unit.offset, unit.size) for unit in torn[:2]]
-    assert all(span.reason for span in spans.first)
-    assert (spans.more, spans.more_bytes, spans.more_from) == (
+    assert [(span.offset, span.size) for span in spans.listed] == [(unit.offset, unit.size) for unit in torn[:2]]
+    assert all(span.reason for span in spans.listed)
+    assert (spans.further_count, spans.further_bytes, spans.further_offset) == (
         1,
         torn[2].size,
         torn[2].offset,
@@ -304,8 +304,9 @@ def test_each_torn_unit_is_a_span(tmp_path):
 def test_spans_over_the_limit_are_counted_from_their_first():
     spans = UnreadableSpans()
     for offset in (10, 20, 30):
-        spans.take(Unreadable(offset, 3, "torn"), 1)
-    assert ([item.offset for item in spans.first], spans.more, spans.more_bytes, spans.more_from) == ([10], 2, 6, 20)
+        spans.add(Unreadable(offset, 3, "torn"), 1)
+    assert [span.offset for span in spans.listed] == [10]
+    assert (spans.further_count, spans.further_bytes, spans.further_offset) == (2, 6, 20)
 
 
 def test_a_key_in_remains_of_replaced_entries_is_named_so(opened):
