@@ -24,9 +24,9 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
+from engine.files.atomic_file import sync_folder
 from engine.files.layout import StorePaths
 from engine.files.temporary_folders import staged
-from engine.files.whole_file import sync_folder
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot

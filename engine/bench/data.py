@@ -26,8 +26,8 @@ from engine.codec.index_builder import key_hashes
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import BY_VERSION
+from engine.files.atomic_file import atomic_file
 from engine.files.layout import CONSUME_QUEUE_FILE_SIZE, INDEX_ENTRIES, INDEX_SLOTS, StorePaths, queue_file_name
-from engine.files.whole_file import whole_file
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
@@ -106,7 +106,7 @@ def log_store(folder: Path, bodies: str = "200", size: int = GIB) -> Path:
     path = StorePaths(root).commitlog / queue_file_name(0)
     if not path.is_file():
         min_body, max_body = BODY_BYTES[bodies]
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             position = 0
             for unit in units(min_body, max_body, 0):
                 if position + len(unit) + 8 > size:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.codec.columns import BLOCK_ROWS, BUFFER_BYTES, CHUNK_BYTES, UnitColumns
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "scan.c"
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
@@ -47,7 +47,7 @@ def compile_library(source: Path, folder: Path) -> ctypes.CDLL | None:
             done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  our own source
             if done.returncode:
                 return None
-            put_whole(library, draft.read_bytes(), 0o777)
+            write_atomically(library, draft.read_bytes(), 0o777)
     return ctypes.CDLL(str(library))
 
 

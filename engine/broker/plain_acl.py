@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import write
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.files.whole_file import PRIVATE, put_whole
+from engine.files.atomic_file import PRIVATE, write_atomically
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -266,7 +266,7 @@ def keep_secret(path: Path, data: bytes) -> None:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
         mode = PRIVATE
-    put_whole(path, data, mode)
+    write_atomically(path, data, mode)
 
 
 # -- the part of YAML that is read

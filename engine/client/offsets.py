@@ -21,7 +21,7 @@ from engine.client.routes import MessageQueue
 from engine.codec.config_tables import client_offsets
 from engine.codec.json_dialect import parse
 from engine.errors import CannotRead
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from engine.sentences import sentence
 
 _log = logging.getLogger(__name__)
@@ -173,8 +173,8 @@ class FileOffsets:
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(FileNotFoundError):
-            put_whole(self._copy, self.path.read_bytes())
-        put_whole(self.path, text)
+            write_atomically(self._copy, self.path.read_bytes())
+        write_atomically(self.path, text)
 
     def forget(self, queue: MessageQueue) -> None:
         """Nothing to forget: a broadcasting client keeps all queues."""

@@ -13,8 +13,8 @@ import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
+from engine.files.atomic_file import PRIVATE, write_atomically
 from engine.files.own_folders import find_own, for_a_while, own_folder, user_cache
-from engine.files.whole_file import PRIVATE, put_whole
 
 _SOURCES = (
     "compiled.py",
@@ -62,7 +62,7 @@ def read_saved(name: str) -> bytes | None:
 
 def save(name: str, content: bytes) -> None:
     """Save ``content`` in the folder under ``name``, completely or not at all. Raises ``OSError``."""
-    put_whole(folder() / name, content, PRIVATE)
+    write_atomically(folder() / name, content, PRIVATE)
 
 
 def prepare() -> None:

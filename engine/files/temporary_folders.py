@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from engine.files.whole_file import sync_folder, take_away
+from engine.files.atomic_file import remove_folder_tree, sync_folder
 
 LOG_RETENTION_DAYS = 3
 """Days for which a log is retained after its last line: the user may still need it."""
@@ -40,7 +40,7 @@ class TemporaryFolder:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             if _is(self.path, descriptor):
-                take_away(self.path)
+                remove_folder_tree(self.path)
             os.close(descriptor)
 
 
@@ -108,7 +108,7 @@ def _take_if_dead(path: Path) -> None:
     try:
         if _is_ours(os.fstat(descriptor)):
             flock(descriptor, LOCK_EX | LOCK_NB)
-            take_away(path)
+            remove_folder_tree(path)
     except OSError:  # it is locked, or that is unknown
         return
     finally:

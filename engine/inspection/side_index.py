@@ -33,7 +33,7 @@ from platformdirs import user_cache_path
 from engine.callbacks import Cancelled, Progress
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CannotRead
-from engine.files.whole_file import PRIVATE, put_whole
+from engine.files.atomic_file import PRIVATE, write_atomically
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
@@ -260,7 +260,7 @@ class SideIndex:
                 anchors += _ANCHOR.pack(*anchor)
         head = json.dumps({"format": FORMAT, "segments": listed}).encode()
         try:
-            put_whole(self._file, len(head).to_bytes(8, "little") + head + anchors, PRIVATE)
+            write_atomically(self._file, len(head).to_bytes(8, "little") + head + anchors, PRIVATE)
             _trim(self._cache)
         except OSError:
             return  # no cache, no harm

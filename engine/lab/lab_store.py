@@ -17,8 +17,8 @@ from typing import Any, Final, cast
 
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
+from engine.files.atomic_file import write_atomically
 from engine.files.layout import LAB_MARKER
-from engine.files.whole_file import put_whole
 from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
 from engine.message_store import MessageStore
@@ -194,7 +194,7 @@ def _write_marker(folder: Path, marker: LabMarker) -> None:
         "diskBytes": marker.disk_bytes,
         "config": changes_of(marker.config),
     }
-    put_whole(folder / MARKER, json.dumps(text, indent=1) + "\n")
+    write_atomically(folder / MARKER, json.dumps(text, indent=1) + "\n")
 
 
 def check_is_lab(folder: Path) -> None:

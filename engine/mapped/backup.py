@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import StoreError
-from engine.files.whole_file import sync_folder
+from engine.files.atomic_file import sync_folder
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
-from engine.files.whole_file import sync_folder, take_away
+from engine.files.atomic_file import remove_folder_tree, sync_folder
 from engine.mapped.backup import (
     JOURNAL,
     NO_LINK_ERRORS,
@@ -233,7 +233,7 @@ def take_back(backup: BackupWriter, error: BaseException) -> None:
             undo_error=undo_error,
         )
         raise StoreError(text, file=str(backup.folder)) from error
-    take_away(backup.folder)
+    remove_folder_tree(backup.folder)
 
 
 def _note(journal: BackupJournal, word: str) -> None:

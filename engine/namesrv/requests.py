@@ -13,7 +13,7 @@ from typing import Any
 from engine.callbacks import Clock
 from engine.codec.json_dialect import parse
 from engine.errors import UsageError
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from engine.namesrv.config import UNCHANGEABLE, NameServerConfig
 from engine.namesrv.routes import (
     ORDER_TOPIC_CONFIG,
@@ -270,7 +270,7 @@ class NameServer:
 
     def _write_kv_file(self) -> None:
         if self.config.kv_config_path:
-            put_whole(Path(self.config.kv_config_path), _json({"configTable": self._kv}))
+            write_atomically(Path(self.config.kv_config_path), _json({"configTable": self._kv}))
 
 
 def _of_zone(route: dict[str, Any], zone: str) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StoreError
+from engine.files.atomic_file import write_atomically
 from engine.files.own_folders import for_a_while, own_folder, user_cache
-from engine.files.whole_file import put_whole
 from engine.sentences import sentence
 
 OLDEST_JAVA = 17
@@ -119,5 +119,5 @@ def wrapped(java: Path) -> Path:
     text = _WRAPPER.format(java=shlex.quote(str(java)))
     if not script.is_file() or script.read_text() != text:
         script.parent.mkdir(0o700, parents=True, exist_ok=True)
-        put_whole(script, text, 0o777)
+        write_atomically(script, text, 0o777)
     return home

@@ -30,8 +30,8 @@ from engine.codec.index import Geometry
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import StoreError, UsageError
+from engine.files.atomic_file import remove_folder_tree, sync_folder, write_atomically
 from engine.files.layout import StorePaths
-from engine.files.whole_file import put_whole, sync_folder, take_away
 from engine.pipeline import tasks
 from engine.pipeline.progress import Counter, Watch
 from engine.pipeline.rebuild_files import IndexPlan, build_index, build_queues, plan_index
@@ -412,7 +412,7 @@ def build_pieces(share: Sequence[QueueTask | IndexTask]) -> Iterator[pa.RecordBa
         kind, queues, entries = (
             ("index", 0, _index(task)) if isinstance(task, IndexTask) else ("queues", *_queues(task))
         )
-        put_whole(Path(task.marker), json.dumps([kind, queues, entries]))
+        write_atomically(Path(task.marker), json.dumps([kind, queues, entries]))
         columns = {
             "store": pa.array([task.store], pa.int32()),
             "kind": pa.array([kind]),
@@ -458,7 +458,7 @@ def staged(out: Path, plan: str, now: Clock) -> Iterator[tuple[Path, int]]:
         try:
             yield staging, _begin(staging, plan, now)
         finally:
-            take_away(staging)
+            remove_folder_tree(staging)
     finally:
         os.close(holder)
 
@@ -475,7 +475,7 @@ def _begin(staging: Path, plan: str, now: Clock) -> int:
         shutil.rmtree(staging / place, ignore_errors=True)
         (staging / place).mkdir()
     begun_ms = now()
-    put_whole(staging / PLAN, json.dumps({"plan": plan, "begun": begun_ms}))
+    write_atomically(staging / PLAN, json.dumps({"plan": plan, "begun": begun_ms}))
     return begun_ms
 
 

@@ -27,8 +27,8 @@ from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
+from engine.files.atomic_file import write_atomically
 from engine.files.layout import is_folder_name
-from engine.files.whole_file import put_whole
 from engine.pipeline.splits import SplitEnd
 from engine.rules import unit_check
 from engine.rules.dispatch_rules import KnownTopics, light_entries, names_light_queues, units_of
@@ -198,7 +198,7 @@ class PartWriter:
         topics: dict[str, int] = {}
         chunks = [[(topics.setdefault(g.topic, len(topics)), *g[1:]) for g in chunk] for chunk in part.chunks]
         record = {**{k: v for k, v in asdict(part).items() if k != "chunks"}, "topics": list(topics), "chunks": chunks}
-        put_whole(path_of(self._folder, self._number, "json"), json.dumps(record))
+        write_atomically(path_of(self._folder, self._number, "json"), json.dumps(record))
         return part
 
     def _true_rows(self, columns: UnitColumns) -> Int64:

@@ -114,7 +114,7 @@ def test_a_killed_run_is_continued(golden, tmp_path, monkeypatch):
             return super().__call__(shares, work, schema)
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
+        patched.setattr("engine.pipeline.rebuild.remove_folder_tree", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
             rebuilt(store, tmp_path / "new", 300_000, KilledRunner())
     file = next(tmp_path.iterdir())

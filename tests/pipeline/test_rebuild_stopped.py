@@ -82,7 +82,7 @@ def test_a_piece_that_a_kill_left_half_written_is_written_anew(golden, tmp_path,
             return rows
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
+        patched.setattr("engine.pipeline.rebuild.remove_folder_tree", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
             rebuilt(store, tmp_path / "new", 200_000, StoppingRunner())
     remaining_path = tmp_path / ".new.rebuild"

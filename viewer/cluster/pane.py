@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.files.whole_file import whole_text
+from engine.files.atomic_file import atomic_text
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
 from viewer.cluster.clients_bar import ClientsBar
 from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection
@@ -566,7 +566,7 @@ class ClusterPane(Pane):
         text = self._markdown()
 
         def write() -> None:
-            with whole_text(target) as out:
+            with atomic_text(target) as out:
                 out.write(text)
 
         self.watch.run(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, UsageError
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def plan_text(plan: RecoveryPlan, other_start: Start | None, written: tuple[Rele
 
 def save_plan(plan: RecoveryPlan, other_start: Start | None, written: tuple[Release, str] | None, target: Path) -> None:
     """Write the plan; the file appears when it is complete. Raises ``OSError``."""
-    put_whole(target, plan_text(plan, other_start, written))
+    write_atomically(target, plan_text(plan, other_start, written))
 
 
 def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan: RecoveryPlan, target: Path) -> Trial:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.files.whole_file import whole_file, whole_text
+from engine.files.atomic_file import atomic_file, atomic_text
 from engine.rules.masking import Masking
 from viewer.runtime.control import Control
 
@@ -82,11 +82,11 @@ def export(
 
     with open_store(path, config) as store:
         if plan.form == "raw":
-            with whole_file(plan.target) as raw:
+            with atomic_file(plan.target) as raw:
                 done = _raw(control, store.log, plan, now_ms, start, end, raw)
                 control.check()
         else:
-            with whole_text(plan.target, newline="") as out:
+            with atomic_text(plan.target, newline="") as out:
                 done = _text(control, store.log, plan, now_ms, start, end, out)
                 control.check()
     return done

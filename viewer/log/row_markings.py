@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from viewer.log.colour_rules import TINTS
 from viewer.log.rows import LogRow, UnitRow
 from viewer.look.assets import tr
@@ -128,4 +128,4 @@ def write_marks(file: Path, store: Path, marks: RowMarks) -> None:
         "ignored": sorted(marks.ignored)[:MAX_SAVED_ROWS],
         "reference": list(marks.reference or ()),
     }
-    put_whole(file, json.dumps(document))
+    write_atomically(file, json.dumps(document))

@@ -13,7 +13,7 @@ from typing import IO, Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
-from engine.files.whole_file import whole_text
+from engine.files.atomic_file import atomic_text
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
@@ -86,7 +86,7 @@ def write_rows(
     control: Control, source: RowSource[Record], kind: RecordKind, target: Path, to_record: ToRecord | None = None
 ) -> int:
     """Write every row of ``source`` and return their number. The file appears only when it is complete."""
-    with whole_text(target, newline="") as out:
+    with atomic_text(target, newline="") as out:
         forms = {".csv": _csv_writer, ".md": _markdown_writer}
         form = forms.get(target.suffix)
         write = form(out, kind) if form is not None else _json_writer(out, to_record or kind.as_record)

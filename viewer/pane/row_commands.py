@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.codec.message import Unit
 from engine.errors import StoreError
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.runtime import places
@@ -152,7 +152,7 @@ class RowCommands:
                 item = log.unit_at(offset, crc=False)
                 size = item.size if isinstance(item, Unit) else 0
             content = log.read(offset, min(size, MAX_EXPORT_BYTES))
-            put_whole(target, content)
+            write_atomically(target, content)
             return len(content)
 
         session.jobs.read(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, moment, size, span
 from viewer.look.theme import px
@@ -298,7 +298,7 @@ def write_samples(path: Path, samples: Held) -> int:
             text.write(json.dumps(record) + "\n")
         else:
             writer.writerow(record)
-    put_whole(path, text.getvalue())
+    write_atomically(path, text.getvalue())
     return count
 
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from engine.rules.masking import Masking
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import px, ui
@@ -131,7 +131,7 @@ async def save_report(
     inputs = _report_inputs(session, mask or Masking(), grab_window)
 
     def work(control: Control) -> None:
-        put_whole(target, render(gather(control, session.snapshot, inputs)))
+        write_atomically(target, render(gather(control, session.snapshot, inputs)))
 
     try:
         await session.jobs.run(tr("Writing the report"), work)

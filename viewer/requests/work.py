@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CannotRead, UsageError
-from engine.files.whole_file import whole_text
+from engine.files.atomic_file import atomic_text
 from engine.remoting.exchanges import Exchange, FrameEvent, exchange_of, request_record
 from engine.remoting.recording import MAGIC, Recorder, Recording, Replay, ReplayResult
 from engine.sentences import sentence
@@ -98,7 +98,7 @@ def write_lines(path: Path, rows: Sequence[ShownRow]) -> int:
 
     Exchanges have the form of ``--log-requests``, frames are records of their own. Raises ``OSError``.
     """
-    with whole_text(path) as out:
+    with atomic_text(path) as out:
         for row in rows:
             record = frame_record(row) if isinstance(row, Frame) else request_record(row.exchange)
             out.write(json.dumps(record, ensure_ascii=False) + "\n")

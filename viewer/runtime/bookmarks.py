@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
@@ -193,4 +193,4 @@ def write(file: Path, store: Path, saved: SavedBookmarks) -> None:
     if saved == SavedBookmarks() and not file.exists():
         return
     document = {"store": str(store), "notes": saved.notes, "bookmarks": records(saved.marks)}
-    put_whole(file, json.dumps(document, ensure_ascii=False, indent=1))
+    write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine import __version__
 from engine.errors import StoreError
-from engine.files.whole_file import put_whole
+from engine.files.atomic_file import write_atomically
 from engine.sentences import sentence
 from viewer.runtime.bookmarks import Bookmark, from_records, records
 
@@ -120,7 +120,7 @@ def read(file: Path) -> Session:
 
 def write(file: Path, session: Session) -> None:
     """Write ``file`` atomically; raises OSError."""
-    put_whole(file, to_text(session))
+    write_atomically(file, to_text(session))
 
 
 def _text_or_empty(value: object) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.files.whole_file import PRIVATE, put_whole
+from engine.files.atomic_file import PRIVATE, write_atomically
 from engine.inspection.side_index import stamp_of
 from engine.inspection.space.log import Count, LogFileSpace, LogSpace
 
@@ -78,7 +78,7 @@ class SpaceCache:
         lines_by_name = {**self._held, **self._used}
         lines = [json.dumps({"format": FORMAT}), *lines_by_name.values()]
         try:
-            put_whole(self._path, "\n".join(lines), PRIVATE)
+            write_atomically(self._path, "\n".join(lines), PRIVATE)
             _trim(self._folder)
         except OSError:
             return  # no cache, no harm

@@ -1,8 +1,7 @@
-"""Write files completely or not at all: beside their place, synced, then renamed over it.
+"""Write files atomically: into a temporary file beside the target, synced, then renamed over it.
 
 This is the only module that does this with the system's own files; a store that is open for writing uses its
 ``Disk``. Also syncs and removes folders.
-
 """
 
 from __future__ import annotations
@@ -18,28 +17,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-SUFFIX = ".part"
+TEMPORARY_SUFFIX = ".part"
 PRIVATE = 0o600
 """Rights of a file that only its owner may read, for example store content in a cache."""
 _MAX_FILE_NAME_BYTES = 200
 """Maximum bytes of a file's name that its temporary file's name contains: names have at most 255 bytes."""
-_BUFFER = 1 << 20
+_BUFFER_BYTES = 1 << 20
 
 
-def put_whole(target: Path, content: bytes | str, mode: int = 0o666) -> None:
+def write_atomically(target: Path, content: bytes | str, mode: int = 0o666) -> None:
     """Write ``content`` (text as UTF-8) to ``target``, creating its folder; on failure the file stays as it was.
 
     ``mode`` are its rights, limited by the process's mask. Raises ``OSError``.
-
     """
-    with whole_file(target, mode) as file:
+    with atomic_file(target, mode) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 @contextmanager
-def whole_text(target: Path, newline: str | None = None) -> Iterator[TextIO]:
-    """:func:`whole_file` for UTF-8 text; ``newline`` as for ``open``."""
-    with whole_file(target) as file:
+def atomic_text(target: Path, newline: str | None = None) -> Iterator[TextIO]:
+    """:func:`atomic_file` for UTF-8 text; ``newline`` as for ``open``."""
+    with atomic_file(target) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
             yield text
@@ -49,38 +47,37 @@ def whole_text(target: Path, newline: str | None = None) -> Iterator[TextIO]:
 
 
 @contextmanager
-def whole_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Yield a file that grows beside ``target`` under a unique name.
+def atomic_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Yield a new file beside ``target`` with a unique name.
 
     At the end of the block it is synced and renamed to ``target``; if the block raises, or the disk refuses, it
     is removed. Raises ``OSError``.
-
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     name = os.fsencode(target.name)[:_MAX_FILE_NAME_BYTES].decode("utf-8", "ignore")
-    growing = target.with_name(f".{name}.{secrets.token_hex(6)}{SUFFIX}")
-    with open(growing, "xb", _BUFFER, opener=lambda path, flags: os.open(path, flags, mode)) as file:
+    temporary_path = target.with_name(f".{name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
+    with open(temporary_path, "xb", _BUFFER_BYTES, opener=lambda path, flags: os.open(path, flags, mode)) as file:
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            growing.replace(target)
+            temporary_path.replace(target)
         except BaseException:
             with suppress(OSError):
-                growing.unlink(missing_ok=True)
+                temporary_path.unlink(missing_ok=True)
             raise
     try:
         sync_folder(target.parent)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems bring no folder to the disk
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
             raise
 
 
-_TIMES, _PAUSE = 20, 0.1
+_MAX_ATTEMPTS, _PAUSE_S = 20, 0.1
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in ``folder`` to the disk. Raises ``OSError``."""
+    """Make the names in ``folder`` durable. Raises ``OSError``."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -88,12 +85,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def take_away(folder: Path) -> None:
+def remove_folder_tree(folder: Path) -> None:
     """Remove a folder with its content. A process that is just being stopped may still write into it, so try several
     times.
     """
-    for _ in range(_TIMES):
+    for _ in range(_MAX_ATTEMPTS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_S)

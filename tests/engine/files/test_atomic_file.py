@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import whole_file as engine_whole_file
-from engine.files import whole_file as module
-from engine.files.whole_file import PRIVATE, put_whole, whole_file, whole_text
+from engine.files import atomic_file as atomic_file_module
+from engine.files import atomic_file as module
+from engine.files.atomic_file import PRIVATE, atomic_file, atomic_text, write_atomically
 
 
 def names(folder: Path) -> list[str]:
@@ -23,9 +23,9 @@ def names(folder: Path) -> list[str]:
 
 
 def test_bytes_and_text_are_written_into_a_new_folder(tmp_path):
-    put_whole(tmp_path / "a" / "b" / "one", b"\0\1")
-    put_whole(tmp_path / "a" / "b" / "two", "订单\n")
-    with whole_text(tmp_path / "a" / "three", newline="") as out:
+    write_atomically(tmp_path / "a" / "b" / "one", b"\0\1")
+    write_atomically(tmp_path / "a" / "b" / "two", "订单\n")
+    with atomic_text(tmp_path / "a" / "three", newline="") as out:
         print("x", file=out)
     assert (tmp_path / "a/b/one").read_bytes() == b"\0\1"
     assert (tmp_path / "a/b/two").read_bytes() == "订单\n".encode()
@@ -36,9 +36,9 @@ def test_bytes_and_text_are_written_into_a_new_folder(tmp_path):
 def test_rights_are_those_of_a_new_file_or_those_given(tmp_path):
     mask = os.umask(0o022)
     try:
-        put_whole(tmp_path / "open", "")
-        put_whole(tmp_path / "shut", "", PRIVATE)
-        put_whole(tmp_path / "run", "", 0o777)
+        write_atomically(tmp_path / "open", "")
+        write_atomically(tmp_path / "shut", "", PRIVATE)
+        write_atomically(tmp_path / "run", "", 0o777)
     finally:
         os.umask(mask)
     s_imode = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("open", "shut", "run")]
@@ -47,10 +47,10 @@ def test_rights_are_those_of_a_new_file_or_those_given(tmp_path):
 
 @pytest.mark.parametrize("error", [ValueError("the work"), KeyboardInterrupt()])
 def test_a_block_that_raises_keeps_the_old_file(tmp_path, error):
-    put_whole(tmp_path / "x", "before")
+    write_atomically(tmp_path / "x", "before")
 
     def write() -> None:
-        with whole_text(tmp_path / "x") as out:
+        with atomic_text(tmp_path / "x") as out:
             out.write("half")
             raise error
 
@@ -62,14 +62,14 @@ def test_a_block_that_raises_keeps_the_old_file(tmp_path, error):
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_failing_disk_keeps_the_old_file(tmp_path, monkeypatch, call):
-    put_whole(tmp_path / "x", "before")
+    write_atomically(tmp_path / "x", "before")
 
     def full(*_args: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(*((os, "fsync") if call == "fsync" else (Path, "replace")), full)
     with pytest.raises(OSError, match="No space"):
-        put_whole(tmp_path / "x", "after")
+        write_atomically(tmp_path / "x", "after")
     monkeypatch.undo()
     assert names(tmp_path) == ["x"]
     assert (tmp_path / "x").read_text() == "before"
@@ -82,7 +82,7 @@ def test_content_is_synced_before_the_name(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda fd: (texts.append("sync"), sync(fd))[1])
     monkeypatch.setattr(Path, "replace", lambda self, target: (texts.append("replace"), replace(self, target))[1])
     monkeypatch.setattr(module, "sync_folder", lambda folder: texts.append(f"folder {folder.name}"))
-    put_whole(tmp_path / "x", "content")
+    write_atomically(tmp_path / "x", "content")
     assert texts == ["sync", "replace", f"folder {tmp_path.name}"]
 
 
@@ -94,9 +94,9 @@ def test_only_a_file_system_without_synced_folders_is_forgiven(tmp_path, monkeyp
     monkeypatch.setattr(module, "sync_folder", refuse)
     if raises:
         with pytest.raises(OSError, match="said"):
-            put_whole(tmp_path / "x", "content")
+            write_atomically(tmp_path / "x", "content")
     else:
-        put_whole(tmp_path / "x", "content")
+        write_atomically(tmp_path / "x", "content")
     assert (tmp_path / "x").read_text() == "content"
 
 
@@ -109,7 +109,7 @@ def test_concurrent_writers_do_not_conflict(tmp_path):
     def write(number: int) -> None:
         for _ in range(100):
             try:
-                put_whole(target, f"{number}" * 2000)
+                write_atomically(target, f"{number}" * 2000)
             except OSError as error:
                 failed.append(error)
 
@@ -125,12 +125,12 @@ def test_concurrent_writers_do_not_conflict(tmp_path):
 
 def test_a_name_of_maximum_length(tmp_path):
     name = "订" * 85
-    put_whole(tmp_path / name, "content")
+    write_atomically(tmp_path / name, "content")
     assert names(tmp_path) == [name]
 
 
 def test_the_temporary_file_is_hidden_and_in_the_same_folder(tmp_path):
-    with whole_file(tmp_path / "x") as out:
+    with atomic_file(tmp_path / "x") as out:
         (name,) = names(tmp_path)
         assert name.startswith(".x.")
         out.write(b"content")
@@ -140,22 +140,22 @@ def test_the_temporary_file_is_hidden_and_in_the_same_folder(tmp_path):
 def test_a_folder_is_deleted_with_its_contents(tmp_path):
     (tmp_path / "made" / "deep").mkdir(parents=True)
     (tmp_path / "made" / "deep" / "file").write_bytes(b"x")
-    engine_whole_file.take_away(tmp_path / "made")
+    atomic_file_module.remove_folder_tree(tmp_path / "made")
     assert not (tmp_path / "made").exists()
-    engine_whole_file.take_away(tmp_path / "made")
+    atomic_file_module.remove_folder_tree(tmp_path / "made")
 
 
 def test_a_folder_is_deleted_although_files_are_still_added(tmp_path, monkeypatch):
     path, pauses = tmp_path / "made", []
     path.mkdir()
-    real = engine_whole_file.shutil.rmtree
-    monkeypatch.setattr(engine_whole_file.shutil, "rmtree", lambda *a, **k: real(*a, **k) if len(pauses) > 1 else None)
-    monkeypatch.setattr(engine_whole_file.time, "sleep", pauses.append)
-    engine_whole_file.take_away(path)
+    real = atomic_file_module.shutil.rmtree
+    monkeypatch.setattr(atomic_file_module.shutil, "rmtree", lambda *a, **k: real(*a, **k) if len(pauses) > 1 else None)
+    monkeypatch.setattr(atomic_file_module.time, "sleep", pauses.append)
+    atomic_file_module.remove_folder_tree(path)
     assert (path.exists(), len(pauses)) == (False, 2)
 
 
 def test_a_missing_folder_cannot_be_synced(tmp_path):
-    engine_whole_file.sync_folder(tmp_path)
+    atomic_file_module.sync_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
-        engine_whole_file.sync_folder(tmp_path / "nowhere")
+        atomic_file_module.sync_folder(tmp_path / "nowhere")

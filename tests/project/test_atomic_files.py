@@ -1,4 +1,4 @@
-"""Files are put in place by ``engine/files/whole_file.py``, in a store by its ``Disk``, and never by hand."""
+"""Files are put in place by ``engine/files/atomic_file.py``, in a store by its ``Disk``, and never by hand."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 BESIDE = (".part", ".tmp", ".growing", ".draft", ".partial")
 MOVES = {"replace", "rename", "renames", "move", "link"}
 ALLOWED = {
-    "engine/files/whole_file.py": "the one place",
+    "engine/files/atomic_file.py": "the one place",
     "engine/mapped/disk.py": "the disk itself, and the one place for files of a store behind it",
     "engine/mapped/real_file.py": "a file without a name gets one",
     "engine/mapped/backup.py": "a file that is about to go keeps a second name",
     "engine/mapped/undo.py": "what was kept gets its names and bytes back, in a store that is no open one",
     "engine/lab/shadow_disk.py": "what is on the disk and what a power loss leaves: links to one file's bytes",
-    "engine/lab/lab_store.py": "a store's folder comes back from before its plug was pulled",
+    "engine/lab/lab_store.py": "a store's folder comes back as it was before the power cut",
     "engine/lab/power_cut.py": "a store's folder goes aside, what the power loss left takes its place",
     "engine/inspection/samples.py": "a folder is unpacked beside its place",
     "engine/files/zip_import.py": "files that lend their names to machine code: never run, made again",
