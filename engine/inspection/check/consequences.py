@@ -20,7 +20,8 @@ from engine.inspection.check.dispatch import UndispatchedUnits
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import StartEffects, of_own_release
 from engine.inspection.check.places import between
-from engine.inspection.check.queues import QueueCheck, QueueWalk, RocksdbWalk, Suspect
+from engine.inspection.check.queue_walk import QueueWalk, RocksdbWalk, Suspect
+from engine.inspection.check.queues import QueueCheck
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
@@ -141,7 +142,7 @@ class QueueConsequences:
             last_file
             and last_file.start > 0
             and last_file.size
-            and walk.end * walk.unit_size <= last_file.start
+            and walk.end_number * walk.unit_size <= last_file.start
             and not findings
         ):
             text = sentence(
@@ -155,22 +156,22 @@ class QueueConsequences:
             findings.append(
                 catalogue.CQ06.finding(text, last_file.path, 0, evidence, None if kind else light, kind=kind)
             )
-        if walk.before and not findings:
+        if walk.units_before and not findings:
             path = last_file.path if last_file else None
             text = plural(
                 "Queue {name} begins at entry {first:,}; {n:,} unit of the log comes before",
                 "Queue {name} begins at entry {first:,}; {n:,} units of the log come before",
                 name=walk.name,
-                first=walk.first,
-                n=walk.before,
+                first=walk.first_number,
+                n=walk.units_before,
             )
-            evidence = {"units": walk.before, "firstUnit": walk.first_before, "found": walk.first}
+            evidence = {"units": walk.units_before, "firstUnit": walk.first_offset_before, "found": walk.first_number}
             evidence[HAPPENED] = sentence(
                 "the first files of the queue {queue} are missing, before entry {entry:,}",
                 queue=walk.name,
-                entry=walk.first,
+                entry=walk.first_number,
             )
-            findings.append(catalogue.CQ01.finding(text, path, walk.first * walk.unit_size, evidence))
+            findings.append(catalogue.CQ01.finding(text, path, walk.first_number * walk.unit_size, evidence))
         return findings
 
     # -- a queue in a RocksDB
@@ -207,23 +208,27 @@ class QueueConsequences:
             )
             evidence = {"expected": hidden[0], "found": rows.min_offset, "messages": rows.min_offset - hidden[0]}
             yield self._of_bounds(walk, text, evidence, "min")
-        if walk.before and rows.first_row is not None:
+        if walk.units_before and rows.first_row is not None:
             text = plural(
                 "Queue {name} has no row before entry {first:,}; {n:,} unit of the log comes before",
                 "Queue {name} has no row before entry {first:,}; {n:,} units of the log come before",
                 name=walk.name,
-                first=walk.first,
-                n=walk.before,
+                first=walk.first_number,
+                n=walk.units_before,
             )
-            evidence = {"queueOffset": walk.first, "units": walk.before, "firstUnit": walk.first_before}
+            evidence = {
+                "queueOffset": walk.first_number,
+                "units": walk.units_before,
+                "firstUnit": walk.first_offset_before,
+            }
             yield self._of_bounds(walk, text, evidence, "first")
 
     def _hidden_entries(self, walk: RocksdbWalk) -> tuple[int, ...]:
         """Queue offset of the first entry in the log that a broker hides; () for none."""
         minimum, oldest = walk.rows.min_offset, walk.rows.bound("min")
-        if oldest is None or oldest.queue_offset != minimum or minimum <= walk.first:
+        if oldest is None or oldest.queue_offset != minimum or minimum <= walk.first_number:
             return ()  # found by a search, which missing rows mislead
-        numbers, rows = walk.rows.numbered_rows(max(walk.first, minimum - MAX_HIDDEN_ENTRIES), minimum)
+        numbers, rows = walk.rows.numbered_rows(max(walk.first_number, minimum - MAX_HIDDEN_ENTRIES), minimum)
         in_log = np.flatnonzero((rows["physical_offset"] >= self._least) & (rows["physical_offset"] < self._log.end))
         return (int(numbers[in_log[0]]),) if len(in_log) else ()
 
@@ -269,9 +274,9 @@ class QueueConsequences:
     # -- entry → unit
 
     def _entries_without_units(self, walk: QueueWalk) -> Iterator[Finding]:
-        walked_to = walk.first if walk.next is None else walk.next
-        walk.skip(min(max(walked_to, walk.first), walk.end), walk.end)
-        reported = walk.wrong > 0
+        walked_to = walk.first_number if walk.next_number is None else walk.next_number
+        walk.skip(min(max(walked_to, walk.first_number), walk.end_number), walk.end_number)
+        reported = walk.wrong_count > 0
         leading = True
         for start, end in walk.skipped:
             for first_number, entries in walk.chunks(start, end):
@@ -279,7 +284,7 @@ class QueueConsequences:
                 prefilled = (entries.physical == 0) & (entries.size == PREFILLED_SIZE)
                 missing = entries.physical < 0
                 expired = (entries.physical < self._least) & ~missing & (entries.size > 0)
-                is_leading = start == walk.first and leading
+                is_leading = start == walk.first_number and leading
                 if isinstance(walk, RocksdbWalk) and missing.any() and not is_leading:
                     yield from self._rows_without_units(walk, first_number, np.flatnonzero(missing))
                 fine = missing | (prefilled | expired if is_leading else np.zeros(count, bool))
@@ -365,7 +370,7 @@ class QueueConsequences:
             return self._of_entry(
                 walk, number, "CQ04", sentence("{where}, where no message begins", where=where), evidence
             )
-        if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
+        if number > walk.first_number and walk.entry(number - 1)[:2] == entry[:2]:
             evidence["expected"] = sentence("each unit once")
             text = sentence("repeats the entry before it ({where})", where=where)
             return self._of_entry(walk, number, "CQ05", text, evidence)
@@ -374,7 +379,7 @@ class QueueConsequences:
         same_queue = (item.topic, item.queue_id) == (walk.reader.topic, walk.reader.queue_id)
         if same_queue and item.queue_offset == number:
             return self._not_for_queues(walk, number, item)
-        if same_queue and walk.first <= item.queue_offset < walk.end:
+        if same_queue and walk.has_number(item.queue_offset):
             other_entry = walk.entry(item.queue_offset)
             if other_entry.physical == entry.physical:
                 evidence["expected"] = sentence("each unit once")
@@ -390,7 +395,7 @@ class QueueConsequences:
     def _is_orphan(self, unit: Unit) -> bool:
         """Return True if the unit's own fields name an entry that points elsewhere."""
         other_walk = self._queues.walks.get((unit.topic, unit.queue_id))
-        if other_walk is None or not other_walk.first <= unit.queue_offset < other_walk.end:
+        if other_walk is None or not other_walk.has_number(unit.queue_offset):
             return True
         return other_walk.entry(unit.queue_offset).physical != unit.offset
 
@@ -459,14 +464,14 @@ class QueueConsequences:
             },
         }
         early = self._is_one_early(walk, suspects)
-        if walk.wrong > 1:
-            evidence["furtherEntries"] = walk.wrong - 1
+        if walk.wrong_count > 1:
+            evidence["furtherEntries"] = walk.wrong_count - 1
             evidence["lastQueueOffset"] = walk.last_wrong
             if not early:
                 text += "; " + plural(
                     "{n:,} more entry up to {last:,} is wrong too",
                     "{n:,} more entries up to {last:,} are wrong too",
-                    n=walk.wrong - 1,
+                    n=walk.wrong_count - 1,
                     last=walk.last_wrong,
                 )
         evidence |= between(*[self._log.stored(suspect.unit.physical)] * 2)
@@ -480,7 +485,7 @@ class QueueConsequences:
             )
             self._early.add(key)
             text += ": " + sentence(
-                "it was never dispatched, and the {n:,} entries after it are one place too early", n=walk.wrong
+                "it was never dispatched, and the {n:,} entries after it are one place too early", n=walk.wrong_count
             )
         owner = self._other_queue(walk, suspects)
         text += " · " + sentence("these are the entries of {queue}", queue=owner) if owner else ""
@@ -500,7 +505,7 @@ class QueueConsequences:
             evidence[HAPPENED] = plural(
                 "{n:,} row of the queue {queue} is missing in the RocksDB, from entry {entry:,} on",
                 "{n:,} rows of the queue {queue} are missing in the RocksDB, from entry {entry:,} on",
-                n=walk.wrong,
+                n=walk.wrong_count,
                 queue=walk.name,
                 entry=suspect.number,
             )
@@ -511,7 +516,7 @@ class QueueConsequences:
     def _is_one_early(self, walk: QueueWalk, suspects: list[Suspect]) -> bool:
         """Return True if each entry from the first suspect on belongs one place further back."""
         return (
-            walk.wrong > 1
+            walk.wrong_count > 1
             and all(suspect.verdict == "offset" for suspect in suspects)
             and all(
                 following.number == current.number + 1 and current.entry[:2] == following.unit[:2]
@@ -548,7 +553,7 @@ class QueueConsequences:
     def _cut_at(self, walk: QueueWalk, suspect: Suspect) -> str:
         """Describe what the next start does with the entries behind an empty one."""
         plan = of_own_release(self._store, self._starts) if suspect.verdict == "empty" else None
-        key, entries_behind = (walk.reader.topic, walk.reader.queue_id), walk.end - suspect.number - 1
+        key, entries_behind = (walk.reader.topic, walk.reader.queue_id), walk.end_number - suspect.number - 1
         for queue in plan.queues if plan is not None and entries_behind > 0 else ():
             if (queue.topic, queue.queue_id) == key and queue.max_offset - queue.entries_added <= suspect.number:
                 return " · " + plural(

@@ -15,7 +15,8 @@ from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import StartEffects, of_own_release
 from engine.inspection.check.places import between
-from engine.inspection.check.queues import QueueCheck, QueueWalk, QueueWithoutFolder
+from engine.inspection.check.queue_walk import QueueWalk
+from engine.inspection.check.queues import QueueCheck, QueueWithoutFolder
 from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
@@ -110,19 +111,19 @@ class UndispatchedUnits:
 
     def _undispatched_units(self, faulty: Collection[Key], early: Collection[Key]) -> Iterator[Finding]:
         walk_by_queue = self._queues.walks
-        walks = [walk for key, walk in walk_by_queue.items() if walk.behind > (1 if key in early else 0)]
+        walks = [walk for key, walk in walk_by_queue.items() if walk.units_behind > (1 if key in early else 0)]
         if not walks:
             return
-        first_unit = min(walk.first_behind for walk in walks)
-        units = sum(walk.behind for walk in walks)
+        first_unit = min(walk.first_offset_behind for walk in walks)
+        units = sum(walk.units_behind for walk in walks)
         if self._queues.last_matched < first_unit or self._store.abort:
             if self._left_behind(first_unit, units):
                 return
         else:
-            walks = [w for w in walks if (w.reader.topic, w.reader.queue_id) not in faulty and not w.wrong]
+            walks = [w for w in walks if (w.reader.topic, w.reader.queue_id) not in faulty and not w.wrong_count]
         if walks:
             yield self._report_short_queues(
-                [_short_queue(walk) for walk in sorted(walks, key=lambda walk: walk.first_behind)]
+                [_short_queue(walk) for walk in sorted(walks, key=lambda walk: walk.first_offset_behind)]
             )
 
     def _report_short_queues(self, short_queues: list[ShortQueue]) -> Finding:
@@ -281,8 +282,8 @@ class UndispatchedUnits:
         """For each topic that has entries, the first place in the log that they know."""
         first_offsets: dict[str, int] = {}
         for (topic, _), walk in self._queues.walks.items():
-            if walk.end > walk.first:
-                first = walk.entry(walk.first).physical
+            if walk.end_number > walk.first_number:
+                first = walk.entry(walk.first_number).physical
                 first_offsets[topic] = min(first_offsets.get(topic, first), first)
         return first_offsets
 
@@ -416,10 +417,10 @@ def _left_out_by(plan: RecoveryPlan, units: Mapping[Key, int]) -> dict[Key, int]
 
 def _short_queue(walk: QueueWalk) -> ShortQueue:
     key = (walk.reader.topic, walk.reader.queue_id)
-    path, place = walk.place_of(walk.end)
+    path, place = walk.place_of(walk.end_number)
     if place is None and not walk.in_rocksdb and walk.reader.files:
-        place = walk.end * walk.unit_size - walk.reader.files[-1].start_offset
-    return ShortQueue(key, walk.end, walk.behind, walk.first_behind, path, place)
+        place = walk.end_number * walk.unit_size - walk.reader.files[-1].start_offset
+    return ShortQueue(key, walk.end_number, walk.units_behind, walk.first_offset_behind, path, place)
 
 
 def _evidence(key: Key, home: QueueWithoutFolder) -> dict[str, Any]:

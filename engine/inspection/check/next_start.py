@@ -398,7 +398,11 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: StartEffects)
     most_shifted = max(queues, key=lambda queue: queue.shifted)
     end = most_shifted.current_state.end_bytes // QUEUE_UNIT if most_shifted.current_state is not None else 0
     walk = starts.queues.walks.get((most_shifted.topic, most_shifted.queue_id)) if starts.queues is not None else None
-    unit = store.log.seen_at(walk.first_behind, crc=False) if walk is not None and walk.first_behind >= 0 else None
+    unit = (
+        store.log.seen_at(walk.first_offset_behind, crc=False)
+        if walk is not None and walk.first_offset_behind >= 0
+        else None
+    )
     name = f"{most_shifted.topic}/{most_shifted.queue_id}"
     jump = sentence("the queue {queue} ends at {end:,}", queue=name, end=end)
     if isinstance(unit, Unit):

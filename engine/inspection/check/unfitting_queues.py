@@ -20,7 +20,8 @@ from engine.codec.message import Unit
 from engine.codec.properties import INNER_MULTI_DISPATCH
 from engine.errors import CorruptUnit
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.queues import QueueCheck, QueueWalk
+from engine.inspection.check.queue_walk import QueueWalk
+from engine.inspection.check.queues import QueueCheck
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
@@ -140,7 +141,7 @@ def _look_up(store: StoreSnapshot, log: LogCheck, walk: QueueWalk) -> QueueSampl
 
 def _position_of(walk: QueueWalk, physical: int) -> int:
     """Number of the first entry that points to ``physical`` or behind it."""
-    lower, upper = walk.first, walk.end
+    lower, upper = walk.first_number, walk.end_number
     while lower < upper:
         middle = (lower + upper) // 2
         if walk.entry(middle).physical < physical:
@@ -194,7 +195,7 @@ def _hashes(unit: Unit) -> set[int]:
 
 def _points_to(walk: QueueWalk, physical: int) -> bool:
     number = _position_of(walk, physical)
-    return number < walk.end and walk.entry(number).physical == physical
+    return number < walk.end_number and walk.entry(number).physical == physical
 
 
 # -- the findings
