@@ -285,6 +285,23 @@ class MessageStoreConfig:
     rocksdb_cq_double_write_enable: bool = _flag(
         "rocksdbCQDoubleWriteEnable", "files beside RocksDB queues", default=False
     )
+    combine_cq_loading_cq_types: str = _text(
+        "combineCQLoadingCQTypes", "default;defaultRocksDB", "with both kinds of queues: those that are opened"
+    )
+    combine_cq_prefer_cq_type: str = _text(
+        "combineCQPreferCQType", "default", "with both kinds of queues: those that consumers read"
+    )
+    combine_assign_offset_cq_type: str = _text(
+        "combineAssignOffsetCQType", "default", "with both kinds of queues: those that number new messages"
+    )
+    combine_cq_use_rocksdb_for_lmq: bool = _flag(
+        "combineCQUseRocksdbForLmq", "with both kinds of queues: light queues only in the RocksDB", default=False
+    )
+    rocksdb_cq_selective_double_write_enable: bool = _flag(
+        "rocksdbCQSelectiveDoubleWriteEnable",
+        "with both kinds of queues: only lite topics in the RocksDB",
+        default=False,
+    )
 
     @property
     def consume_queue_file_size(self) -> int:
@@ -600,9 +617,9 @@ BROKER_KEYS = frozenset(_BROKER_KEYS.split())
 _OTHER_STORE_KEYS = """
     accessMessageInMemoryHotRatio allAckInSyncStateSet appendTopicForTimerDeleteKey asyncLearner
     batchDispatchRequestThreadPoolNums bottomMostCompressionTypeForConsumeQueueStore cleanRocksDBDirtyCQIntervalMin
-    cleanSwapedMapInterval coldDataFlowControlEnable coldDataScanEnable combineAssignOffsetCQType
-    combineCQEnableCheckSelf combineCQLoadingCQTypes combineCQMaxExtraSearchCommitLogFiles combineCQPreferCQType
-    combineCQUseRocksdbForLmq commitLogForceSwapMapInterval commitLogSwapMapInterval commitLogSwapMapReserveFileNum
+    cleanSwapedMapInterval coldDataFlowControlEnable coldDataScanEnable combineCQEnableCheckSelf
+    combineCQMaxExtraSearchCommitLogFiles commitLogForceSwapMapInterval commitLogSwapMapInterval
+    commitLogSwapMapReserveFileNum
     compactionScheduleInternal compactionThreadNum correctLogicMinOffsetForceInterval
     correctLogicMinOffsetSleepInterval correctMinOffsetMadviseEnable dataReadAheadEnable debugLockEnable
     dispatchCqCacheNum dispatchCqThreads dispatchFromSenderThread enableAsyncReput enableAutoInSyncReplicas
@@ -615,7 +632,7 @@ _OTHER_STORE_KEYS = """
     maxLmqConsumeQueueNum maxOffsetMapSize maxRecoveryCommitlogFiles maxRocksDBIndexQueryDays maxSlaveResendLength
     maxTopicLength memTableFlushIntervalMs popRocksdbBlockCacheSize popRocksdbWriteBufferSize preferredLeaderId
     pullBatchMaxMessageCount putMessageTimeout putMsgIndexHightWater realTimePersistRocksDBConfig
-    rocksdbCompressionType rocksdbCQSelectiveDoubleWriteEnable rocksdbFlushWalFrequency
+    rocksdbCompressionType rocksdbFlushWalFrequency
     rocksdbMaxSizeAmplificationPercent rocksdbWalFileRollingThreshold sampleCountThreshold sampleSteps
     scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked searchBcqByCacheEnable
     sharedByteBufferNum spinLockCollisionRetreatOptimalDegree statRocksDBCQIntervalSec syncFromLastFile

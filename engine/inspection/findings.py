@@ -36,6 +36,7 @@ from engine.inspection.check import (
 )
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import lite_topics as check_lite_topics
+from engine.inspection.check import queue_sides as check_sides
 from engine.inspection.check import rocksdb_index_rows as check_index_rows
 from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
@@ -250,6 +251,7 @@ def _all_findings(
         )
         store_findings += _until_unreadable(check_static_topics.findings(store)) if is_decoded else []
         store_findings += _until_unreadable(check_lite_topics.findings(store)) if is_decoded else []
+        store_findings += _until_unreadable(check_sides.findings(store, store_findings)) if is_decoded else []
         store_findings += priorities.findings()
         store_findings += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
         store_findings += _until_unreadable(

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from engine.files.properties_file import parse, read_text
 from engine.inspection.get_message import store_time
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.sentences import join, sentence
 
 if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
     from engine.inspection.queue_reader import QueueReader
     from engine.inspection.rocksdb_queue import RocksQueueReader
 
@@ -28,7 +28,7 @@ BLOCK_ENTRIES = 65_536
 class QueueOnBothSides:
     """One queue on both sides. Bounds are queue offsets [begin, end) as a broker gives them; None if the side has no
     such queue. ``first_difference`` is the first queue offset at which only one side has an entry, or both have
-    different ones; None if they are equal.
+    different ones; None if they are equal. ``first_unequal`` is the same within the bounds that both have.
     """
 
     topic: str
@@ -36,18 +36,22 @@ class QueueOnBothSides:
     files: tuple[int, int] | None
     rocksdb: tuple[int, int] | None
     first_difference: int | None
+    first_unequal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BothSides:
-    """``counting``: the side that a broker uses; ``why`` says how that is known; ``next_start`` says what a start of
-    5.4 or 5.5 does with the other one.
+    """``counting``: the side that consumers read; ``why`` says how that is known; ``next_start`` says what a start of
+    5.4 or 5.5 does with the other one. ``numbering``: the side that numbers new messages. ``are_written``: whether the
+    configuration lets a broker write both; None if it is not known.
     """
 
     folder: str
     counting: Side
     why: str
     next_start: str
+    numbering: Side = "files"
+    are_written: bool | None = None
 
 
 def find_both_sides(store: StoreSnapshot) -> BothSides | None:
@@ -56,37 +60,61 @@ def find_both_sides(store: StoreSnapshot) -> BothSides | None:
     if beside is None:
         return None
     folder = beside.folder.relative_to(store.path).as_posix()
+    config = _config_of_both(store)
     counting: Side = "rocksdb" if store.rocksdb_queues is not None else "files"
-    return BothSides(folder, counting, _why(store, counting), _next_start(store, counting))
+    numbering = counting
+    if config is not None:
+        counting, numbering = _side(config.combine_cq_prefer_cq_type), _side(config.combine_assign_offset_cq_type)
+    next_start = _next_start(store, counting, numbering)
+    return BothSides(folder, counting, _why(store, counting), next_start, numbering, _are_written(store))
+
+
+def _config_of_both(store: StoreSnapshot) -> MessageStoreConfig | None:
+    """The configuration if it lets a broker write both kinds of queues."""
+    config = store.config
+    is_both = config is not None and config.store_type == "default" and config.rocksdb_cq_double_write_enable
+    return config if is_both else None
+
+
+def _are_written(store: StoreSnapshot) -> bool | None:
+    config = store.config
+    if _config_of_both(store) is not None:
+        return True
+    return False if config is not None and (config.given or config.file is not None) else None
+
+
+def _side(store_type: str) -> Side:
+    return "rocksdb" if store_type.strip().lower() == "defaultrocksdb" else "files"
 
 
 def _why(store: StoreSnapshot, counting: Side) -> str:
+    both = _config_of_both(store)
+    if both is not None and "combineCQPreferCQType" in both.given:
+        value = both.combine_cq_prefer_cq_type
+        return sentence("the configuration says so: combineCQPreferCQType={value}", value=value)
     if store.config is not None and "storeType" in store.config.given:
         return sentence("the configuration says so: storeType={value}", value=store.config.store_type)
+    if both is not None:
+        return sentence("the configuration says so: rocksdbCQDoubleWriteEnable=true without combineCQPreferCQType")
     if counting == "files":
         return sentence("no configuration is given (--config), and the file queues reach the end of the log")
     return sentence("no configuration is given (--config), and the file queues do not reach the end of the log")
 
 
-def _assigns_from_rocksdb(store: StoreSnapshot) -> bool:
-    """Return True if the configuration lets the RocksDB assign queue offsets."""
-    config = store.config
-    if config is None or config.file is None:
-        return False
-    settings = {item.key: item.value for item in parse(read_text(config.file), config.file)}
-    return settings.get("combineAssignOffsetCQType", "").strip() == "defaultRocksDB"
-
-
-def _next_start(store: StoreSnapshot, counting: Side) -> str:
+def _next_start(store: StoreSnapshot, counting: Side, numbering: Side) -> str:
+    both = _config_of_both(store)
+    if both is not None:
+        if "defaultrocksdb" not in both.combine_cq_loading_cq_types.lower():
+            return sentence("The next start does not touch the RocksDB, because combineCQLoadingCQTypes leaves it out.")
+        sentences = [_ADDED] if store.abort else [_ADDED, _SKIPPED]
+        if numbering == "rocksdb":
+            return join(" ", sentences)
+        return join(" ", [*sentences, _REFUSED if counting == "rocksdb" else _BEGUN_ANEW])
     if counting == "rocksdb":
         return sentence(
             "The next start with storeType=defaultRocksDB does not touch the file queues: they stay as they are."
         )
-    config = store.config
-    if config is not None and config.rocksdb_cq_double_write_enable:
-        sentences = [_ADDED] if store.abort else [_ADDED, _SKIPPED]
-        return join(" ", sentences if _assigns_from_rocksdb(store) else [*sentences, _BEGUN_ANEW])
-    if config is not None and (config.given or config.file is not None):
+    if _are_written(store) is False:
         return sentence("The next start does not touch the RocksDB, because rocksdbCQDoubleWriteEnable is not true.")
     return sentence(
         "With rocksdbCQDoubleWriteEnable=true the next start adds the entries that the RocksDB lacks; without, it does "
@@ -97,6 +125,10 @@ def _next_start(store: StoreSnapshot, counting: Side) -> str:
 _ADDED = sentence("The next start adds the entries that the RocksDB lacks.")
 _BEGUN_ANEW = sentence(
     "Where the ends of a queue still differ then, the queue in the RocksDB begins anew at the end of the file queue."
+)
+_REFUSED = sentence(
+    "Where the ends of a queue still differ then, the broker does not start (currentReadStore not satisfied readable "
+    "conditions). A start after that may find these queues of the RocksDB begun anew at the end of the file queues."
 )
 _SKIPPED = sentence(
     "The store was closed: the start leaves out the first entry that is lacking, by the order of the log."
@@ -126,7 +158,9 @@ def compare_queue(
 ) -> QueueOnBothSides:
     """Compare one queue of both sides."""
     files, rocksdb = _bounds(file_queue), _bounds(row_queue)
-    return QueueOnBothSides(topic, queue_id, files, rocksdb, _first_difference(file_queue, files, row_queue, rocksdb))
+    first_unequal = _first_unequal(file_queue, files, row_queue, rocksdb)
+    first_difference = _first_difference(files, rocksdb, first_unequal)
+    return QueueOnBothSides(topic, queue_id, files, rocksdb, first_difference, first_unequal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,20 +236,31 @@ def _bounds(queue: AnyQueue | None) -> tuple[int, int] | None:
 
 
 def _first_difference(
+    files: tuple[int, int] | None, rocksdb: tuple[int, int] | None, first_unequal: int | None
+) -> int | None:
+    has_entries = [bounds for bounds in (files, rocksdb) if bounds is not None and bounds[1] > bounds[0]]
+    if files is None or rocksdb is None or len(has_entries) < 2:
+        return has_entries[0][0] if has_entries else None
+    if files[0] != rocksdb[0]:
+        return min(files[0], rocksdb[0])
+    if first_unequal is None and files[1] != rocksdb[1]:
+        return min(files[1], rocksdb[1])
+    return first_unequal
+
+
+def _first_unequal(
     file_queue: QueueReader | None,
     files: tuple[int, int] | None,
     row_queue: RocksQueueReader | None,
     rocksdb: tuple[int, int] | None,
 ) -> int | None:
+    """The first queue offset within both bounds at which an entry is lacking or not the same."""
     import numpy as np  # takes long, and the window loads this module beside its first rows
 
-    has_entries = [bounds for bounds in (files, rocksdb) if bounds is not None and bounds[1] > bounds[0]]
-    if file_queue is None or row_queue is None or files is None or rocksdb is None or len(has_entries) < 2:
-        return has_entries[0][0] if has_entries else None
-    if files[0] != rocksdb[0]:
-        return min(files[0], rocksdb[0])
+    if file_queue is None or row_queue is None or files is None or rocksdb is None:
+        return None
     end = min(files[1], rocksdb[1])
-    for start in range(files[0], end, BLOCK_ENTRIES):
+    for start in range(max(files[0], rocksdb[0]), end, BLOCK_ENTRIES):
         stop = min(start + BLOCK_ENTRIES, end)
         entries, rows = file_queue.array(start, stop), row_queue.raw_entries(start, stop - start)
         differing = np.flatnonzero(entries != rows[: len(entries)])
@@ -223,4 +268,4 @@ def _first_difference(
             return start + int(differing[0])
         if len(entries) < stop - start:
             return start + len(entries)
-    return end if files[1] != rocksdb[1] else None
+    return None

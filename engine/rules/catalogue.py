@@ -35,6 +35,11 @@ SHORT_NAMES = (
     "text, and the next file that a broker makes has 20 digits and comes in front of these. What is written into it is "
     "lost at the start after that."
 )
+BOTH_AGAIN = (
+    "To have the RocksDB written again: stop the broker, move the folder of the RocksDB and the checkpoint out of the "
+    "store, create an empty file abort, and start once with rocksdbCQDoubleWriteEnable=true and commitLogRecoverMaxNum "
+    "at the number of log files or more."
+)
 _rule = RULES.add
 
 CL01 = _rule(
@@ -443,6 +448,38 @@ CQ16 = _rule(
     command=BUILD_ROCKSDB,
     kinds={"max": Kind(), "min": Kind(), "first": Kind()},
     needs=QUEUE,
+)
+CQ19 = _rule(
+    "CQ19",
+    "warn",
+    "Queues in files and in a RocksDB that differ",
+    "With rocksdbCQDoubleWriteEnable a broker writes each entry into files and into a RocksDB. Consumers get what "
+    "combineCQPreferCQType names: the files, or the RocksDB. New messages are numbered by what "
+    "combineAssignOffsetCQType names. A start compares only the ends of the queues. combineCQEnableCheckSelf only "
+    "logs what differs.",
+    "nothing, while brokers read the files. " + BOTH_AGAIN,
+    kinds={
+        "late": Kind(
+            "note",
+            "start the broker with rocksdbCQDoubleWriteEnable=true, and compare again: storescope queue --both. "
+            + BOTH_AGAIN,
+        ),
+        "read": Kind(
+            "error",
+            "take the line combineCQPreferCQType=defaultRocksDB out: consumers then read the files. " + BOTH_AGAIN,
+        ),
+        "refused": Kind(
+            "error",
+            "take the line combineCQPreferCQType=defaultRocksDB out: the broker then starts, and consumers read the "
+            "files. " + BOTH_AGAIN,
+        ),
+        "unused": Kind(
+            "note",
+            "nothing, while the broker keeps to this configuration. Do not switch to the other queues: they are old. "
+            + BOTH_AGAIN,
+        ),
+    },
+    needs=BOTH,
 )
 IX01 = _rule(
     "IX01",

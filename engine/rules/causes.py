@@ -90,6 +90,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("DK01", sentence("a foreign file or folder was put into the store's folders")),
     ("CM02", sentence("bytes of a compacted queue are damaged")),
     ("CM03", sentence("the files of compacted queues are lost")),
+    ("CQ19", sentence("queues in files and in a RocksDB were not written by the same starts")),
     ("CQ18", sentence("something other than a broker of 5.4 or later stored messages with a priority")),
     ("LT01", sentence("no message came to a lite topic for longer than its topic allows")),
     ("TS01", sentence("files of tiered storage are lost")),

@@ -16,8 +16,10 @@ import peer
 import pytest
 
 from engine.config import from_mapping
+from engine.inspection.findings import check
 from engine.inspection.queue_sides import compare_sides, find_both_sides
 from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding
 
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 
@@ -42,6 +44,8 @@ SHORT = (("5.5.1", "rocksdb", True, True), ("5.5.1", "rocksdb", True, False))
 
 
 def pytest_generate_tests(metafunc):
+    if "older" not in metafunc.fixturenames:
+        return
     states = SHORT if metafunc.config.getoption("--peer-rounds") == 1 else STATES
     metafunc.parametrize(("release", "older", "is_closed", "is_double"), states)
 
@@ -117,3 +121,18 @@ def test_a_start_does_with_the_other_side_what_we_say(release, older, is_closed,
     else:  # an entry is lacking in the files: the RocksDB begins anew at their end
         (queue,) = differing.values()
         assert queue.rocksdb == (queue.files[1], queue.files[1])
+
+
+def test_a_start_refuses_to_read_from_a_rocksdb_whose_queue_ends_elsewhere(stores, tmp_path):
+    """Consumers read the RocksDB, and the file queues are older. 5.4.0 throws the same, and does not end then."""
+    source = stores("5.5.1")
+    root = shutil.copytree(source, tmp_path / "store")
+    take_older(root, source.with_name("earlier"), "files")
+    settings = {**CONFIG, "storeType": "default", "combineCQPreferCQType": "defaultRocksDB"}
+    with open_store(root, from_mapping(settings)[0]) as store:
+        found = [item for item in check(store) if isinstance(item, Finding) and item.id == "CQ19"]
+    assert ["the broker does not start" in finding.message for finding in found] == [True]
+    assert "the broker then starts" in found[0].next_step
+
+    _, death = peer.Peer("5.5.1", tmp_path).start_copy({**PLAN, "config": settings}, root)
+    assert "currentReadStore not satisfied readable conditions" in death

@@ -385,6 +385,14 @@ def lite_topic_due(root: Path, handmade: HandmadeStore) -> None:
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": topic, "Payments": {}}}))
 
 
+def rocksdb_beside_files_differs(root: Path, store: HandmadeStore) -> None:
+    """An entry in the RocksDB beside the files is that of another message."""
+    rows = make_database(root / "consumequeue_rocksdb", made_rocksdb.rows_of_store(store))
+    changed = made_rocksdb.QueueRows(rows)
+    changed.change_entry("Orders", 0, 3, size=7)
+    changed.write()
+
+
 def tiered_segment_lost(root: Path, store: HandmadeStore) -> None:
     """Name a file of tiered storage that is not there."""
     (root / "tiered" / tiered.cluster_folder("c")).mkdir(parents=True)
@@ -416,6 +424,7 @@ BROKEN = {
     "CM01": compacted,
     "TS01": tiered_segment_lost,
     "CQ18": priority_in_higher_queue,
+    "CQ19": rocksdb_beside_files_differs,
     "LT01": lite_topic_due,
     "CM02": lambda root, store: patch(compacted(root, store), 90, b"\xff"),
     "CM03": lambda root, store: shutil.rmtree(compacted(root, store).parents[3]),
