@@ -15,6 +15,7 @@ from engine.codec.json_dialect import parse
 from engine.errors import UsageError
 from engine.files.atomic_file import write_atomically
 from engine.namesrv.config import UNCHANGEABLE, NameServerConfig
+from engine.namesrv.registration_body import check_crc, read_body
 from engine.namesrv.routes import (
     ORDER_TOPIC_CONFIG,
     Change,
@@ -22,8 +23,6 @@ from engine.namesrv.routes import (
     Queues,
     Registration,
     Routes,
-    check_crc,
-    read_body,
 )
 from engine.remoting.codes import NAME_SERVER, RequestCode, ResponseCode, WrongRequest, by_code
 from engine.remoting.frame import Command, answer_to
@@ -32,7 +31,7 @@ from engine.remoting.settings import overlay
 STANDARD_JSON_SINCE = 401
 """Version of a client (4.9.4) from which routes have quoted keys (docs/protocol/frames.md#versions)."""
 _NO_CODE_SET = "not set any response code"
-"""What RocketMQ's own answer to 901 says beside its success: the word that it begins each answer with."""
+"""Remark of RocketMQ's answer to 901, beside its success: the text that every answer begins with."""
 _REQUESTS = by_code(NAME_SERVER)
 _Header = dict[str, Any]
 _NO_ROUTE = (
@@ -100,20 +99,20 @@ class NameServer:
 
     def _register(self, request: Command, header: _Header, connection: Hashable) -> Command:
         check_crc(request.body, header["bodyCrc32"] or 0)
-        version, topics, servers, mappings = read_body(request.body, compressed=bool(header["compressed"]))
+        body = read_body(request.body, compressed=bool(header["compressed"]))
         registration = Registration(
             header["clusterName"],
             header["brokerName"],
             header["brokerAddr"],
             header["brokerId"],
             header["haServerAddr"],
-            version,
-            topics,
-            servers,
+            body.version,
+            body.topics,
+            body.filter_servers,
             header["heartbeatTimeoutMillis"],
             header["enableActingMaster"],
             request.fields.get("__ZONE_NAME"),
-            mappings,
+            body.mappings,
         )
         is_new = (registration.cluster, registration.address) not in self.routes.live_brokers
         result = self.routes.register(registration, self._now(), connection)
@@ -123,8 +122,8 @@ class NameServer:
             self.changed(Change("registered", registration.broker, registration.address))
         fields = {"haServerAddr": result.ha_address, "masterAddr": result.master_address}
         orders = self._kv.get(ORDER_TOPIC_CONFIG) if self.config.return_order_config else None
-        body = _json({"table": orders}) if orders else b""
-        return answer_to(request, fields={name: value for name, value in fields.items() if value}, body=body)
+        answer_body = _json({"table": orders}) if orders else b""
+        return answer_to(request, fields={name: value for name, value in fields.items() if value}, body=answer_body)
 
     def _unregister(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         change = self.routes.unregister(header["clusterName"], header["brokerName"], header["brokerAddr"])
@@ -133,8 +132,8 @@ class NameServer:
         return answer_to(request)
 
     def _heartbeat(self, request: Command, header: _Header, _connection: Hashable) -> Command:
-        timeout = header["heartbeatTimeoutMills"]
-        self.routes.heartbeat(header["clusterName"], header["brokerAddr"], self._now(), timeout)
+        timeout_ms = header["heartbeatTimeoutMills"]
+        self.routes.heartbeat(header["clusterName"], header["brokerAddr"], self._now(), timeout_ms)
         return answer_to(request)
 
     def _data_version(self, request: Command, header: _Header, _connection: Hashable) -> Command:

@@ -1,30 +1,23 @@
 """The name server's tables: brokers with their last registration, and the queues of every topic.
 
 No socket, and the clock is a parameter. Java: ``RouteInfoManager``.
-
-Also parses the body with which a broker registers: plain JSON, or packed
-(docs/protocol/name-server.md#registration). Java: ``RegisterBrokerBody``.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.codec.json_dialect import parse
-from engine.remoting.codes import WrongRequest
-
 MASTER = 0
 """``brokerId`` of a master."""
-TIMEOUT = 120_000
-"""Milliseconds without a word after which a broker is dropped."""
-WRITE = 2
-"""Permission to send."""
+DEFAULT_TIMEOUT_MS = 120_000
+"""A broker that sends nothing for this time is dropped."""
+READ, WRITE = 4, 2
+"""Permissions of a topic: to be read, and to be sent to."""
 ALL = 7
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
-"""Namespace of the orders of queues."""
+"""Namespace of the key-value table for ordered topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +30,7 @@ class DataVersion:
 
     @classmethod
     def of(cls, fields: Any) -> DataVersion:
-        """From RocketMQ's JSON; what is absent is 0."""
+        """Read RocketMQ's JSON; absent fields are 0."""
         if not isinstance(fields, Mapping):
             return cls()
         numbers = [fields.get(name) for name in ("stateVersion", "timestamp", "counter")]
@@ -62,7 +55,7 @@ class Queues:
     sys_flag: int = 0
 
     def record(self, broker: str) -> dict[str, Any]:
-        """RocketMQ's ``QueueData``."""
+        """Return RocketMQ's ``QueueData``."""
         return {
             "brokerName": broker,
             "perm": self.permission,
@@ -83,7 +76,7 @@ class Broker:
     zone: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """RocketMQ's ``BrokerData``."""
+        """Return RocketMQ's ``BrokerData``."""
         broker_data: dict[str, Any] = {
             "brokerAddrs": dict(self.addresses),
             "brokerName": self.name,
@@ -95,10 +88,10 @@ class Broker:
 
 @dataclass(slots=True)
 class LiveBroker:
-    """A live broker: its last message's time (``last_heard_ms``), its timeout (ms), its version, its connection."""
+    """A broker that was heard within its timeout: time of its last message, version of its topics, its connection."""
 
     last_heard_ms: int
-    timeout: int
+    timeout_ms: int
     version: DataVersion
     connection: Hashable
     ha_address: str
@@ -116,7 +109,7 @@ class Registration:
     version: DataVersion
     topics: Mapping[str, Queues] | None
     filter_servers: tuple[str, ...] = ()
-    timeout: int | None = None
+    timeout_ms: int | None = None
     acting_master: bool | None = None
     """None: a broker of before 5.0, which does not say."""
     zone: str | None = None
@@ -134,7 +127,7 @@ class MasterAddresses:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the tables, for an observer: ``word`` names it."""
+    """A change of the tables, for an observer; ``word`` is the kind of change."""
 
     word: str
     broker: str
@@ -146,7 +139,7 @@ class Routes:
 
     def __init__(self, *, drop_topics: bool = False) -> None:
         self.drop_topics = drop_topics
-        """Whether topics go that a later registration no longer has (``deleteTopicWithBrokerRegistration``)."""
+        """True if a registration removes topics that it no longer has (``deleteTopicWithBrokerRegistration``)."""
         self.brokers: dict[str, Broker] = {}
         self.clusters: dict[str, set[str]] = {}
         self.topics: dict[str, dict[str, Queues]] = {}
@@ -159,8 +152,8 @@ class Routes:
     def register(self, registration: Registration, now: int, connection: Hashable) -> MasterAddresses | None:
         """Apply a broker's registration at ``now`` (ms); return None where it is refused.
 
-        Refused is one topic alone of a broker that nobody knows: a change must follow a whole registration. Its name
-        stays all the same, without an address.
+        A registration of a single topic is refused if the broker is unknown: changes must follow a complete
+        registration. The broker's name stays in the tables all the same, without an address.
         """
         self.clusters.setdefault(registration.cluster, set()).add(registration.broker)
         broker = self.brokers.get(registration.broker)
@@ -182,43 +175,45 @@ class Routes:
             return None
         is_new = is_new or registration.broker_id not in broker.addresses
         broker.addresses[registration.broker_id] = registration.address
-        self._take_topics(broker, registration, is_new=is_new)
-        timeout = TIMEOUT if registration.timeout is None else registration.timeout
+        self._update_topics(broker, registration, is_new=is_new)
+        timeout_ms = DEFAULT_TIMEOUT_MS if registration.timeout_ms is None else registration.timeout_ms
         key = (registration.cluster, registration.address)
-        self.live_brokers[key] = LiveBroker(now, timeout, registration.version, connection, registration.ha_address)
+        self.live_brokers[key] = LiveBroker(now, timeout_ms, registration.version, connection, registration.ha_address)
         self.filter_servers.pop(key, None)
         if registration.filter_servers:
             self.filter_servers[key] = registration.filter_servers
         return self._master_of(broker, registration)
 
     def _is_older(self, broker: Broker, registration: Registration) -> bool:
-        """Return whether another address of the same broker id registered a later version."""
+        """Return True if another address of the same broker id registered a later version."""
         registered_address = broker.addresses.get(registration.broker_id)
         if registered_address is None or registered_address == registration.address:
             return False
         live_broker = self.live_brokers.get((registration.cluster, registered_address))
         return live_broker is not None and live_broker.version.state_version > registration.version.state_version
 
-    def _take_topics(self, broker: Broker, registration: Registration, *, is_new: bool) -> None:
+    def _update_topics(self, broker: Broker, registration: Registration, *, is_new: bool) -> None:
         is_master = registration.broker_id == MASTER
-        stands_in = (
+        acts_as_master = (
             not is_master and registration.acting_master is not None and registration.broker_id == min(broker.addresses)
         )
-        if registration.topics is None or not (is_master or stands_in):
+        if registration.topics is None or not (is_master or acts_as_master):
             return
         if self.drop_topics and not registration.mappings:
             for topic in [
-                name for name, by in self.topics.items() if broker.name in by and name not in registration.topics
+                name
+                for name, queues_by_broker in self.topics.items()
+                if broker.name in queues_by_broker and name not in registration.topics
             ]:
                 self._drop_queues(topic, broker.name)
         live_broker = self.live_brokers.get((registration.cluster, registration.address))
-        changed = live_broker is None or live_broker.version != registration.version
+        is_changed = live_broker is None or live_broker.version != registration.version
         for topic, queues in registration.topics.items():
-            if is_new or changed or broker.name not in self.topics.get(topic, ()):
-                without = stands_in and broker.acting_master
-                permission = queues.permission & ~WRITE if without else queues.permission
+            if is_new or is_changed or broker.name not in self.topics.get(topic, ()):
+                is_read_only = acts_as_master and broker.acting_master
+                permission = queues.permission & ~WRITE if is_read_only else queues.permission
                 self.topics.setdefault(topic, {})[broker.name] = replace(queues, permission=permission)
-        if is_new or changed:
+        if is_new or is_changed:
             for topic, info in registration.mappings.items():
                 self.mappings.setdefault(topic, {})[str(info.get("bname"))] = info
 
@@ -229,15 +224,15 @@ class Routes:
             return MasterAddresses()
         return MasterAddresses(master, live_master.ha_address)
 
-    def heartbeat(self, cluster: str, address: str, now: int, timeout: int | None = None) -> None:
+    def heartbeat(self, cluster: str, address: str, now: int, timeout_ms: int | None = None) -> None:
         """Note that a broker is alive; an unknown one is ignored."""
         live_broker = self.live_brokers.get((cluster, address))
         if live_broker is not None:
             live_broker.last_heard_ms = now
-            live_broker.timeout = live_broker.timeout if timeout is None else timeout
+            live_broker.timeout_ms = live_broker.timeout_ms if timeout_ms is None else timeout_ms
 
     def unregister(self, cluster: str, broker: str, address: str) -> Change | None:
-        """Remove a broker; return None where it was not known."""
+        """Remove a broker; return None if it was not known."""
         was_known = self.live_brokers.pop((cluster, address), None) is not None
         self.filter_servers.pop((cluster, address), None)
         broker_row = self.brokers.get(broker)
@@ -258,13 +253,13 @@ class Routes:
         names.discard(broker.name)
         if not names:
             self.clusters.pop(broker.cluster, None)
-        for topic in [name for name, by in self.topics.items() if broker.name in by]:
+        for topic in [name for name, queues_by_broker in self.topics.items() if broker.name in queues_by_broker]:
             self._drop_queues(topic, broker.name)
 
     def _drop_queues(self, topic: str, broker: str) -> None:
-        by = self.topics[topic]
-        by.pop(broker, None)
-        if not by:
+        queues_by_broker = self.topics[topic]
+        queues_by_broker.pop(broker, None)
+        if not queues_by_broker:
             del self.topics[topic]
 
     def expire(self, now: int) -> list[tuple[Change, Hashable]]:
@@ -272,7 +267,7 @@ class Routes:
         late = [
             (key, live_broker)
             for key, live_broker in self.live_brokers.items()
-            if live_broker.last_heard_ms + live_broker.timeout < now
+            if live_broker.last_heard_ms + live_broker.timeout_ms < now
         ]
         return [
             (change, live_broker.connection) for key, live_broker in late if (change := self._drop(*key)) is not None
@@ -295,10 +290,10 @@ class Routes:
     def set_write(self, broker: str, *, allowed: bool) -> int:
         """Take the permission to send from a broker's topics, or give it back; return the number of topics."""
         changed_count = 0
-        for by in self.topics.values():
-            if (queues := by.get(broker)) is not None:
-                permission = (4 | WRITE) if allowed else queues.permission & ~WRITE
-                by[broker] = replace(queues, permission=permission)
+        for queues_by_broker in self.topics.values():
+            if (queues := queues_by_broker.get(broker)) is not None:
+                permission = (READ | WRITE) if allowed else queues.permission & ~WRITE
+                queues_by_broker[broker] = replace(queues, permission=permission)
                 changed_count += 1
         return changed_count
 
@@ -313,10 +308,10 @@ class Routes:
 
     def route(self, topic: str) -> dict[str, Any] | None:
         """Return RocketMQ's ``TopicRouteData``; None where no known broker holds the topic."""
-        by = self.topics.get(topic)
-        if not by:
+        queues_by_broker = self.topics.get(topic)
+        if not queues_by_broker:
             return None
-        brokers = [self.brokers[name] for name in by if name in self.brokers]
+        brokers = [self.brokers[name] for name in queues_by_broker if name in self.brokers]
         if not brokers:
             return None
         servers = {
@@ -329,137 +324,18 @@ class Routes:
         return {
             "brokerDatas": [broker.record() for broker in brokers],
             "filterServerTable": servers,
-            "queueDatas": [queues.record(name) for name, queues in by.items()],
+            "queueDatas": [queues.record(name) for name, queues in queues_by_broker.items()],
             **({} if mappings is None else {"topicQueueMappingByBroker": mappings}),
         }
 
     def cluster_info(self) -> dict[str, Any]:
-        """RocketMQ's ``ClusterInfo``."""
+        """Return RocketMQ's ``ClusterInfo``."""
         return {
             "brokerAddrTable": {name: broker.record() for name, broker in self.brokers.items()},
             "clusterAddrTable": {cluster: sorted(names) for cluster, names in self.clusters.items()},
         }
 
     def topics_of(self, cluster: str) -> list[str]:
-        """Topics that a broker of the cluster holds."""
+        """Return the topics of the cluster's brokers."""
         names = self.clusters.get(cluster, set())
-        return [topic for topic, by in self.topics.items() if names & by.keys()]
-
-
-MAX_BODY_BYTES = 64 << 20
-"""Bytes that a packed body unpacks to at most."""
-
-Body = tuple[DataVersion, dict[str, Queues], tuple[str, ...], dict[str, Mapping[Any, Any]]]
-"""What the broker's topics are a state of, its topics, its filter servers, its parts of static topics."""
-
-
-def read_body(body: bytes | memoryview, *, compressed: bool) -> Body:
-    """Decode the body of a registration. Raises :class:`WrongRequest`, whose text is the answer."""
-    if not body:
-        return DataVersion(), {}, (), {}
-    return _packed(bytes(body)) if compressed else _plain(bytes(body))
-
-
-def check_crc(body: bytes | memoryview, expected: int) -> None:
-    """Raise :class:`WrongRequest` where the body has another CRC than ``expected``; 0 skips the check."""
-    if expected != 0 and zlib.crc32(body) & 0x7FFFFFFF != expected:
-        raise WrongRequest("crc32 not match")
-
-
-def _json(text: bytes | str) -> Any:
-    read = parse(text)
-    if read.fault is not None:
-        raise WrongRequest(f"the body is no JSON: {read.fault.words}")
-    return read.value
-
-
-def _plain(body: bytes) -> Body:
-    fields = _json(body)
-    if not isinstance(fields, Mapping):
-        raise WrongRequest("the body is no object")
-    wrapper = fields.get("topicConfigSerializeWrapper")
-    if not isinstance(wrapper, Mapping):
-        wrapper = fields  # as brokers of before 3.0.11 send it
-    table = wrapper.get("topicConfigTable")
-    topics = (
-        {str(name): _queues(config) for name, config in table.items() if isinstance(config, Mapping)} if table else {}
-    )
-    servers = fields.get("filterServerList")
-    server_names = tuple(map(str, servers)) if servers else ()
-    return DataVersion.of(wrapper.get("dataVersion")), topics, server_names, _mappings(wrapper)
-
-
-def _mappings(wrapper: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
-    """Return the broker's parts of static topics."""
-    table = wrapper.get("topicQueueMappingInfoMap")
-    rows = table.items() if isinstance(table, Mapping) else ()
-    return {str(name): info for name, info in rows if isinstance(info, Mapping)}
-
-
-def _queues(config: Mapping[Any, Any]) -> Queues:
-    """Read a ``TopicConfig``; absent fields have Java's defaults."""
-    values = [config.get(name, default) for name, default in _TOPIC_DEFAULTS]
-    return Queues(
-        *(
-            value if isinstance(value, int) else default
-            for value, (_, default) in zip(values, _TOPIC_DEFAULTS, strict=True)
-        )
-    )
-
-
-_TOPIC_DEFAULTS = (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
-
-
-def _packed(body: bytes) -> Body:
-    unpacking = zlib.decompressobj()
-    try:
-        data = unpacking.decompress(body, MAX_BODY_BYTES)
-    except zlib.error as error:
-        raise WrongRequest(f"the body cannot be unpacked: {error}") from error
-    if unpacking.unconsumed_tail:
-        raise WrongRequest(f"the body unpacks to more than {MAX_BODY_BYTES:,} bytes")
-    pieces = _Pieces(data)
-    version = DataVersion.of(_json(pieces.text()))
-    topics = dict(_topic(pieces.text()) for _ in range(pieces.number()))
-    servers = _json(pieces.text())
-    infos = [_json(pieces.text()) for _ in range(0 if pieces.is_at_end else pieces.number())]
-    mappings = {str(info.get("topic")): info for info in infos if isinstance(info, Mapping)}
-    return version, topics, tuple(map(str, servers or ())), mappings
-
-
-class _Pieces:
-    """Numbers of 32 bits, and texts with their lengths, one behind the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._position = data, 0
-
-    @property
-    def is_at_end(self) -> bool:
-        """True behind the last piece; brokers of before 5.0 end here."""
-        return self._position == len(self._data)
-
-    def number(self) -> int:
-        if self._position + 4 > len(self._data):
-            raise WrongRequest(f"the body ends at {len(self._data):,}, within a number")
-        self._position += 4
-        return int.from_bytes(self._data[self._position - 4 : self._position], "big", signed=True)
-
-    def text(self) -> str:
-        length = self.number()
-        end = self._position + length
-        if length < 0 or end > len(self._data):
-            raise WrongRequest(
-                f"a text of the body has {length:,} bytes, and {len(self._data) - self._position:,} are there"
-            )
-        self._position, start = end, self._position
-        return self._data[start:end].decode("utf-8", "replace")
-
-
-def _topic(text: str) -> tuple[str, Queues]:
-    """``name readQueueNums writeQueueNums perm filterType [attributes]``."""
-    words = text.split(" ")
-    try:
-        name, read, write, permission = words[0], int(words[1]), int(words[2]), int(words[3])
-    except (IndexError, ValueError):
-        raise WrongRequest(f"a topic of the body cannot be read: {text[:80]!r}") from None
-    return name, Queues(read, write, permission)
+        return [topic for topic, queues_by_broker in self.topics.items() if names & queues_by_broker.keys()]
