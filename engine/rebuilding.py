@@ -30,7 +30,7 @@ from engine.files.temporary_folders import staged
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.undecoded import release_of
+from engine.inspection.written_release import require_release
 from engine.mapped.backup import TREES, BackupWriter
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import exchange
@@ -124,7 +124,7 @@ def build(
     ``release`` sets the rules; by default the release that probably wrote the store.
 
     """
-    tags = releases.rules_of(release or release_of(source)).writes_tag_entries
+    tags = releases.rules_of(release or require_release(source)).writes_tag_entries
     queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
     index = IndexService(StorePaths(root), config, disk, system_clock, lambda _file: None, tag_entries=tags)
     done, topics, start_offset = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pop_revive import revive
 from engine.broker.pull_message import wake_held
-from engine.broker.static_topics import CLEAN_INTERVAL_S, clean_later
+from engine.broker.static_topic_cleaning import CLEAN_INTERVAL_S, clean_later
 from engine.broker.transactions import check_transactions, write_ops
 from engine.store.timers.messages import MAX_PER_STEP
 

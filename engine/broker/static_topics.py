@@ -2,8 +2,7 @@
 
 Clients name logical queues and offsets. The broker that leads a logical queue translates them for its own queue, and
 asks the other brokers where an older range of the queue lies with them: such requests have ``lo=false`` and are
-answered as for any topic. Java: ``TopicQueueMappingManager``, ``TopicQueueMappingCleanService``, and the ``rewrite…``
-methods of the processors.
+answered as for any topic. Java: ``TopicQueueMappingManager``, and the ``rewrite…`` methods of the processors.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import read_object_or_none
 from engine.broker.query_message import store_time_at
-from engine.codec.json_dialect import parse
 from engine.codec.queue_mappings import (
     MAPPINGS_MEMBER,
     MappedRange,
@@ -35,7 +32,6 @@ from engine.errors import cause_of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
-from engine.rules.retention_rules import delete_hours
 from engine.store.config_tables import ConfigTable
 
 if TYPE_CHECKING:
@@ -43,8 +39,9 @@ if TYPE_CHECKING:
     from engine.callbacks import Clock
 
 _log = logging.getLogger(__name__)
-CLEAN_INTERVAL_S = 300.0
-_COMMITS, _SUSPENDS = 1, 2
+AskBroker = Callable[[str, Command], Awaitable[Command]]
+"""Asks the master of a broker name. Raises ``OSError``, ``TimeoutError``."""
+_COMMITS_OFFSET, _SUSPENDS = 1, 2
 """Bits of a pull's ``sysFlag`` that are not passed on to another broker."""
 _SIGNATURE = ("AccessKey", "Signature", "SecurityToken")
 _LAST_OFFSET = (1 << 63) - 1
@@ -65,18 +62,19 @@ class StaticTopics:
 
     @property
     def data_version(self) -> Mapping[str, Any]:
-        """Return the table's version; zeros where it was never written."""
+        """The table's version; zeros if it was never written."""
         version = self._table.value.get("dataVersion")
         return version if isinstance(version, Mapping) else {"counter": 0, "stateVersion": 0, "timestamp": self._now()}
 
     def put(self, mapping: TopicMapping, *, force: bool = False) -> None:
-        """Store the mapping of a topic in place of the one before. Raises :class:`WrongMapping`, and ``OSError`` where
-        the table cannot be written: the mapping counts all the same.
+        """Store the mapping of a topic in place of its old one.
+
+        Raises :class:`WrongMapping`; ``OSError`` if the table cannot be written, although the new mapping is in force.
         """
         for ranges in mapping.queues.values():
             check_ranges(ranges)
-        old = self.mappings.get(mapping.topic)
-        self.mappings[mapping.topic] = mapping if old is None else merged(old, mapping, force=force)
+        old_mapping = self.mappings.get(mapping.topic)
+        self.mappings[mapping.topic] = mapping if old_mapping is None else merged(old_mapping, mapping, force=force)
         self._save()
 
     def replace_queues(self, topic: str, queues: Mapping[int, Ranges]) -> None:
@@ -90,8 +88,8 @@ class StaticTopics:
             self._save()
 
     def _save(self) -> None:
-        old = self.data_version
-        version = {"counter": int(old.get("counter", 0)) + 1, "stateVersion": 0, "timestamp": self._now()}
+        old_version = self.data_version
+        version = {"counter": int(old_version.get("counter", 0)) + 1, "stateVersion": 0, "timestamp": self._now()}
         rows = {name: mapping.record() for name, mapping in self.mappings.items()}
         self._table.value = {"dataVersion": version, MAPPINGS_MEMBER: rows}
         self._table.write(*self._table.taken())
@@ -135,7 +133,7 @@ def queue_of(
     words: str = "does not exit in request process of",
     any_queue: bool = False,
 ) -> LogicalQueue | None:
-    """Return the logical queue that a request means; None where it means a queue of this broker itself.
+    """Return the logical queue that a request names; None if it names a physical queue of this broker.
 
     ``any_queue``: a negative queue id means the first one. Raises :class:`Refused` for a queue that another broker
     leads; ``words`` are RocketMQ's.
@@ -176,9 +174,9 @@ def physical_pull(item: MappedRange, header: Header) -> dict[str, Any]:
 def pull_elsewhere(
     broker: Broker, request: Command, header: Header, connection: Connection, queue: LogicalQueue, item: MappedRange
 ) -> None:
-    """Answer a pull with what the broker of an older range answers; it holds no pull."""
+    """Answer a pull from an older range with the answer of its broker, which is asked not to hold the request."""
     physical = physical_pull(item, header)
-    sys_flag = int(header["sysFlag"]) & ~(_COMMITS | _SUSPENDS)
+    sys_flag = int(header["sysFlag"]) & ~(_COMMITS_OFFSET | _SUSPENDS)
     changes = {
         "queueId": physical["queueId"],
         "queueOffset": physical["queueOffset"],
@@ -230,15 +228,14 @@ def logical_pull_answer(queue: LogicalQueue, current: MappedRange, requested: in
         "maxOffset": str(max(current.logical(max_offset), queue.leader.logical_end)),
         "offsetDelta": str(current.delta),
     }
-    is_found = answer.code == ResponseCode.SUCCESS
-    return replace(answer, code=code, fields=fields, remark=answer.remark if is_found else None)
+    has_messages = answer.code == ResponseCode.SUCCESS
+    return replace(answer, code=code, fields=fields, remark=answer.remark if has_messages else None)
 
 
 # -- other requests about a queue
-
-
-# Where RocketMQ answers for another queue or for no message, this broker answers the same: administrators compare
-# brokers, and a cluster may have both kinds.
+#
+# Some answers of RocketMQ are for another queue, or for no message. This broker gives the same answers: administrators
+# compare brokers, and a cluster may have both kinds.
 
 
 async def _max_offset(broker: Broker, request: Command, _header: Header, queue: LogicalQueue) -> dict[str, str]:
@@ -318,8 +315,8 @@ async def _commit_elsewhere(broker: Broker, request: Command, header: Header, it
     return replace(answer, remark=answer.remark or "")
 
 
-_Fields = Callable[["Broker", Command, "Header", LogicalQueue], Coroutine[Any, Any, dict[str, str]]]
-_OFFSETS: dict[int, _Fields] = {
+_AnswerFields = Callable[["Broker", Command, "Header", LogicalQueue], Coroutine[Any, Any, dict[str, str]]]
+_OFFSETS: dict[int, _AnswerFields] = {
     RequestCode.GET_MAX_OFFSET: _max_offset,
     RequestCode.GET_MIN_OFFSET: _min_offset,
     RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: _search_offset,
@@ -361,7 +358,7 @@ def translate(broker: Broker, request: Command, header: Header, connection: Conn
 def answer_later(
     broker: Broker, request: Command, connection: Connection, answering: Coroutine[Any, Any, Command]
 ) -> None:
-    """Send what ``answering`` returns, or its error."""
+    """Send the answer that ``answering`` returns, or its error, in a task of its own."""
 
     async def answer() -> None:
         try:
@@ -382,7 +379,9 @@ def _as_answer(request: Command, response: Command) -> Command:
     return answer_to(request, response.code, fields=response.fields, body=bytes(response.body), remark=response.remark)
 
 
-def _passed_on(code: int, request: Command, item: MappedRange, changes: Mapping[str, object] | None = None) -> Command:
+def _physical_request(
+    code: int, request: Command, item: MappedRange, changes: Mapping[str, object] | None = None
+) -> Command:
     """Return a request for the physical queue of a range, for its broker."""
     fields = {name: value for name, value in request.fields.items() if name not in _SIGNATURE}
     fields |= {"queueId": str(item.queue_id), "bname": item.broker, "lo": "false"}
@@ -393,7 +392,7 @@ def _passed_on(code: int, request: Command, item: MappedRange, changes: Mapping[
 async def _ask(
     broker: Broker, code: int, request: Command, item: MappedRange, changes: Mapping[str, object] | None = None
 ) -> Command:
-    return await broker.ask_broker(item.broker, _passed_on(code, request, item, changes))
+    return await broker.ask_broker(item.broker, _physical_request(code, request, item, changes))
 
 
 async def _ask_offset(broker: Broker, request: Command, item: MappedRange) -> int:
@@ -419,91 +418,3 @@ def put_mapping(broker: Broker, request: Command, *, force: bool) -> None:
         raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
     except OSError as error:
         _log.warning("a mapping is changed and not saved yet: %s", error)
-
-
-# -- cleaning
-
-AskBroker = Callable[[str, Command], Awaitable[Command]]
-"""Asks the master of a broker name. Raises ``OSError``, ``TimeoutError``."""
-
-
-def clean_later(broker: Broker) -> None:
-    """Clean the mappings in a task of its own, if it is the hour for that (``deleteWhen``)."""
-    hour = datetime.fromtimestamp(broker.now() / 1000).astimezone().hour
-    if not broker.static_topics.mappings or hour not in delete_hours(broker.store.config.delete_when):
-        return
-    task = asyncio.get_running_loop().create_task(clean(broker))
-    broker.tasks.add(task)
-    task.add_done_callback(broker.tasks.discard)
-
-
-async def clean(broker: Broker) -> None:
-    """Forget ranges without messages, and queues whose leader has moved on twice."""
-    for topic in list(broker.static_topics.mappings):
-        try:
-            await _drop_empty_ranges(broker, topic)
-            await _drop_lost_queues(broker, topic)
-        except (OSError, TimeoutError, ValueError) as error:
-            _log.warning("the mapping of %s is not cleaned: %s", topic, cause_of(error, type(error).__name__))
-
-
-async def _drop_empty_ranges(broker: Broker, topic: str) -> None:
-    """Forget the oldest range of each queue that this broker leads if its messages are deleted."""
-    mapping = broker.static_topics.mappings[topic]
-    led = {number: ranges for number, ranges in mapping.queues.items() if len(ranges) > 1 and mapping.leads(number)}
-    tables: dict[str, Mapping[Any, Any]] = {}
-    for name in {ranges[0].broker for ranges in led.values()}:
-        fields = {"topic": topic, "bname": name, "lo": "false"}
-        answer = await broker.ask_broker(name, Command(RequestCode.GET_TOPIC_STATS_INFO, fields))
-        if answer.code == ResponseCode.SUCCESS:
-            tables[name] = _bounds(bytes(answer.body))
-    emptied = {
-        number: ranges[1:]
-        for number, ranges in led.items()
-        if (bounds := tables.get(ranges[0].broker, {}).get(ranges[0].queue_id)) is not None
-        and (bounds[0] == bounds[1] or bounds[1] == 0)
-    }
-    if emptied and broker.static_topics.mappings.get(topic) is mapping:
-        broker.static_topics.replace_queues(topic, {**mapping.queues, **emptied})
-
-
-def _bounds(body: bytes) -> dict[int, tuple[int, int]]:
-    """Return first and end offset by queue, of a GET_TOPIC_STATS_INFO."""
-    value = parse(body).value
-    table = value.get("offsetTable") if isinstance(value, Mapping) else None
-    bounds = {}
-    for key, row in (table if isinstance(table, Mapping) else {}).items():
-        queue = parse(str(key).encode()).value
-        if isinstance(queue, Mapping) and isinstance(row, Mapping):
-            bounds[int(queue["queueId"])] = int(row["minOffset"]), int(row["maxOffset"])
-    return bounds
-
-
-async def _drop_lost_queues(broker: Broker, topic: str) -> None:
-    """Forget the queues whose leader, as this broker knows it, is not their leader any more."""
-    mapping = broker.static_topics.mappings[topic]
-    known_leaders = {number: ranges[-1].broker for number, ranges in mapping.queues.items() if ranges}
-    lost = {number: leader for number, leader in known_leaders.items() if leader != mapping.broker}
-    if not lost:
-        return
-    leaders = await broker.leaders_of(topic)
-    mappings: dict[str, TopicMapping | None] = {}
-    for name in {leaders[number] for number in lost if number in leaders}:
-        fields = {"topic": topic, "bname": name, "lo": "true"}
-        answer = await broker.ask_broker(name, Command(RequestCode.GET_TOPIC_CONFIG, fields))
-        body = parse(bytes(answer.body)).value if answer.code == ResponseCode.SUCCESS else None
-        mappings[name] = read_mapping(body.get("mappingDetail")) if isinstance(body, Mapping) else None
-    dropped = set()
-    for number, known_leader in lost.items():
-        leader = leaders.get(number, "")
-        remote = mappings.get(leader)
-        if (
-            remote is not None
-            and (remote.total_queues, remote.epoch) == (mapping.total_queues, mapping.epoch)
-            and remote.queues.get(number)
-            and remote.queues[number][-1].broker == leader != known_leader
-        ):
-            dropped.add(number)
-    if dropped and broker.static_topics.mappings.get(topic) is mapping:
-        remaining = {number: ranges for number, ranges in mapping.queues.items() if number not in dropped}
-        broker.static_topics.replace_queues(topic, remaining)

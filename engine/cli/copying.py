@@ -30,7 +30,7 @@ from engine.files.temporary_folders import staged
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.undecoded import release_of
+from engine.inspection.written_release import require_release
 from engine.message_store import MessageStore
 from engine.query import Filter
 from engine.releases import Release
@@ -76,7 +76,7 @@ def copy_store(
     is left then.
     """
     with staged(target, ".copy") as staging:
-        done = _Copy(source, staging, config, unit_filter, progress, release or release_of(source)).run()
+        done = _Copy(source, staging, config, unit_filter, progress, release or require_release(source)).run()
         _copy_tables(source, staging)
         source.refuse_unread(NOTHING_COPIED)
     return done

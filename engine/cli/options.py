@@ -12,7 +12,7 @@ from engine.errors import UsageError
 from engine.files.store_folders import settle_folders
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.inspection.undecoded import release_of
+from engine.inspection.written_release import require_release
 from engine.releases import NAMES, Release, parse
 from engine.sentences import sentence
 
@@ -220,7 +220,7 @@ def add_release(parser: argparse.ArgumentParser, text: str) -> None:
 
 def stated_release(args: argparse.Namespace, store: StoreSnapshot) -> Release:
     """The release of ``--release``; without it the one that seems to have written ``store``."""
-    return release_of(store) if args.release is None else parse(args.release)
+    return require_release(store) if args.release is None else parse(args.release)
 
 
 def host_and_port(text: str) -> tuple[str, int]:

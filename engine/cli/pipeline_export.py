@@ -134,13 +134,13 @@ def _store_facts(path: str) -> dict[str, Any]:
     """
     from engine.inspection.derived_config import derived_config
     from engine.inspection.snapshot import open_store
-    from engine.inspection.undecoded import release_of
+    from engine.inspection.written_release import require_release
 
     if not Path(path).is_dir():
         return {"config": {}}
     try:
         with open_store(path) as store:
-            config, release = derived_config(store), release_of(store)
+            config, release = derived_config(store), require_release(store)
             batches, wrong = _batch_topics(store)
     except StoreError:
         return {"config": {}}

@@ -112,7 +112,8 @@ def facts_of(
     from engine.inspection.deleted_topics import topics_known
     from engine.inspection.derived_config import derived_config
     from engine.inspection.snapshot import open_store
-    from engine.inspection.undecoded import release_of, rocksdb_queues
+    from engine.inspection.undecoded import rocksdb_queues
+    from engine.inspection.written_release import require_release
     from engine.mapped.disk import RealDisk
     from engine.pipeline.rebuild_parts import StoreFacts
     from engine.rebuilding import batch_topics
@@ -143,7 +144,7 @@ def facts_of(
                 derived_config(store),
                 batch_topics(store, disk),
                 topics_known(store),
-                tag_entries=releases.rules_of(release or release_of(store)).writes_tag_entries,
+                tag_entries=releases.rules_of(release or require_release(store)).writes_tag_entries,
             )
 
 

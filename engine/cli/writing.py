@@ -22,7 +22,8 @@ from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
-from engine.inspection.undecoded import refuse_undecoded_modes, release_of
+from engine.inspection.undecoded import refuse_undecoded_modes
+from engine.inspection.written_release import require_release
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release
@@ -89,7 +90,7 @@ def target_release(path: str, given_release: Release | None) -> Release:
     if given_release is not None or not place.is_dir() or not any(place.iterdir()) or _is_store_without_log(place):
         return given_release or NEWEST
     with open_store(path) as store:
-        return release_of(store)
+        return require_release(store)
 
 
 def find_target(path: str, config: MessageStoreConfig | None, given_release: Release | None = None) -> WriteTarget:
@@ -120,7 +121,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
         settle_folders(store.path, config).refuse_outside()
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        release = given_release or release_of(store)
+        release = given_release or require_release(store)
         recovery = plan(store, release, losses=False)
         if not recovery.will_start and recovery.empty_log is None:
             blocker = recovery.blockers[0]

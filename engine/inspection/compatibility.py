@@ -22,6 +22,7 @@ from engine.inspection.index_reader import IndexReader
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.start_losses import WalkOptions
+from engine.inspection.written_release import sample_tag_entries
 from engine.releases import NAMES, NEWEST, Release, rules_of
 from engine.rules import compatibility as rules
 from engine.rules.compatibility import (
@@ -291,7 +292,7 @@ class _Reader:
         queues = self._ask(store.queues_by_topic) or {}
         types = {name: row.attributes.get("message.type", "").upper() for name, row in topics.items()}
         config = self._ask(lambda: derived_config(store)) or MessageStoreConfig()
-        samples = self._ask(lambda: undecoded.sample_tag_entries(store))
+        samples = self._ask(lambda: sample_tag_entries(store))
         wheel = queues.get(TIMER_TOPIC, {}).get(0)
         index_files = store.index_files(note_undecoded=False)
         contents = StoreContents(

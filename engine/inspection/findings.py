@@ -55,7 +55,7 @@ from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.older_front import older_front
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Part, Severity, Summary, in_order, part_of, summarise
 from engine.rules.proofs import Proof, ProofLine

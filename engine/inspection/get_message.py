@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit, decode
 from engine.errors import CorruptUnit
-from engine.inspection import undecoded
 from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.tables import topics
+from engine.inspection.written_release import require_release
 from engine.releases import rules_of
 from engine.store import get_message as live
 from engine.store import offset_by_time as by_time
@@ -70,7 +70,7 @@ def get_message(
     if queue is None:
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     log, limits = _UnitLog(store), _limits(store)
-    if isinstance(queue, RocksQueueReader) and rules_of(undecoded.release_of(store)).scans_rocksdb_by_count:
+    if isinstance(queue, RocksQueueReader) and rules_of(require_release(store)).scans_rocksdb_by_count:
         limits = replace(limits, scans_by_count=True)
     with live.get_message(queue, log, offset, max_count, message_filter, limits) as result:
         units = [unit for unit_offset in result.offsets if (unit := log.unit(unit_offset)) is not None]

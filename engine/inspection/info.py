@@ -25,6 +25,7 @@ from engine.inspection.dledger import DLedgerInfo, dledger_info
 from engine.inspection.epochs import EpochTable, read_epochs
 from engine.inspection.tables import topics as declared_topics
 from engine.inspection.timer_wheel import WheelInfo, wheel_infos
+from engine.inspection.written_release import require_release
 from engine.releases import name_next_start
 from engine.rules.undecoded import SUBJECT_WORDS
 from engine.sentences import sentence
@@ -230,7 +231,7 @@ def _unflushed(store: StoreSnapshot) -> Iterator[str]:
                 "The queues lack the messages from offset {n:,} of the log on: the next start dispatches them",
                 n=unit.offset,
             )
-            yield name_next_start(text, undecoded.release_of(store))
+            yield name_next_start(text, require_release(store))
 
 
 def _known(owner: object, name: str) -> Any:

@@ -14,7 +14,7 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
 from engine.inspection.dledger import end_headers, term_starts
 from engine.inspection.epochs import read_epochs
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 from engine.releases import name_next_start
 from engine.sentences import sentence
 from engine.store.offset_by_time import store_time

@@ -21,6 +21,7 @@ from engine.inspection import start_losses, undecoded
 from engine.inspection.dledger import DLedgerLog
 from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.written_release import require_release
 from engine.releases import NEWEST, Release, rules_of
 from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.undecoded import TABLE_SUBJECTS
@@ -270,7 +271,7 @@ def start_offset(store: StoreSnapshot, known_end: int, least: int) -> int:
         abort=store.abort and store.lock_state != "held",
         config=store.config or MessageStoreConfig(),
     )
-    return recovery.start_offset(source, files, known_end, undecoded.release_of(store))
+    return recovery.start_offset(source, files, known_end, require_release(store))
 
 
 def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:

@@ -226,7 +226,7 @@ class StoreSnapshot:
         """The undecoded part that a question about ``subject`` needs; None if it can be answered."""
         answering = self._answering  # another thread may refresh meanwhile
         if subject not in answering:
-            answering[subject] = undecoded.part_answering(self, subject)
+            answering[subject] = undecoded.part_needed_for(self, subject)
         return answering[subject]
 
     @property

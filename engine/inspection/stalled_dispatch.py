@@ -23,7 +23,7 @@ from engine.codec.java import split
 from engine.codec.lite_topics import LITE_PREFIX, lite_queue_name, split_lite_queue
 from engine.codec.message import Unit
 from engine.inspection import undecoded
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 from engine.releases import rules_of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding

@@ -22,20 +22,12 @@ from engine.codec.config_tables import (
     read_table_file,
 )
 from engine.errors import CannotRead, CorruptUnit
-from engine.inspection import undecoded
-from engine.releases import NEWEST, Release
+from engine.inspection.written_release import release_of
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
-
-
-def release_of(store: StoreSnapshot) -> Release:
-    """The release as which the store's tables are read: the one that seems to have written it, else the newest."""
-    with contextlib.suppress(CannotRead):
-        return undecoded.release_of(store)
-    return NEWEST
 
 
 def read_table(store: StoreSnapshot, name: str) -> Table | None:

@@ -59,12 +59,12 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, releas
     from engine.inspection import open_store, start_losses
     from engine.inspection.recovery import NO_PLAN
     from engine.inspection.recovery import plan as plan_of
-    from engine.inspection.undecoded import guess, release_of
+    from engine.inspection.written_release import guess, require_release
 
     control.report(0, None)
     with open_store(path, config) as store:
         began = time.monotonic()
-        release = release or release_of(store)
+        release = release or require_release(store)
         plan = plan_of(store, release, losses=False)
         seconds = time.monotonic() - began
         plan = start_losses.of_plan(store, plan, start_losses.WalkOptions(control.report, _Cancel(control)))

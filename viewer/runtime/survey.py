@@ -327,7 +327,7 @@ def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
 
 def _format(store: StoreSnapshot, first_unit: Unit | None) -> tuple[str, str]:
     """The release that seems to have written the store, and the evidence: the files hold no version number."""
-    from engine.inspection.undecoded import guess
+    from engine.inspection.written_release import guess
 
     written = guess(store)
     if written is not None:

@@ -30,7 +30,7 @@ from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.start_losses import WalkOptions
-from engine.inspection.undecoded import guess
+from engine.inspection.written_release import guess
 from engine.mapped import undo as backup_undo
 from engine.mapped.backup import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of

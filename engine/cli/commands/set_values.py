@@ -32,7 +32,8 @@ from engine.errors import StoreError, Undecoded, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan, without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.inspection.tables import read_table, release_of
+from engine.inspection.tables import read_table
+from engine.inspection.written_release import release_of
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.patching.apply import apply_patches

@@ -24,7 +24,7 @@ from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import StartEffects
 from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 from engine.releases import name_next_start
 from engine.rules import catalogue
 from engine.rules.causes import what_happened, worst_first

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from engine.inspection.lite_topics import LiteTopic, lite_topics
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 from engine.releases import rules_of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding

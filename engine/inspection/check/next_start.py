@@ -22,6 +22,7 @@ from engine.inspection.check.log import LogCheck
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.written_release import guess, require_release
 from engine.releases import NEWEST, Release, compared_with, rules_of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
@@ -74,7 +75,7 @@ class StartEffects:
         if self._store.release is not None:
             return WrittenRelease(self._store.release, sentence("--release names it"))
         with contextlib.suppress(CannotRead):
-            return undecoded.guess(self._store)
+            return guess(self._store)
         return None
 
     def _checkpoint(self) -> Checkpoint | None:
@@ -257,7 +258,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
 
 def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
     """DK03: timer messages that are not due yet, if the release has no timer wheel."""
-    release = undecoded.release_of(store)
+    release = require_release(store)
     queue = store.find_queue(TIMER_TOPIC, 0)
     if rules_of(release).timers or queue is None:
         return
@@ -337,7 +338,7 @@ def is_troubled(store: StoreSnapshot, findings: Sequence[Finding]) -> bool:
 
 def of_own_release(store: StoreSnapshot, starts: StartEffects) -> RecoveryPlan | None:
     """The plan of the release that probably wrote the store; if that does not start, the plan of the other release."""
-    own_release = undecoded.release_of(store)
+    own_release = require_release(store)
     plan = starts.losses(own_release)
     return plan if plan is None or plan.will_start else starts.losses(compared_with(own_release))
 

@@ -19,7 +19,8 @@ from engine.codec.priority import is_priority_message, priority_of
 from engine.errors import CannotRead
 from engine.inspection import static_topics
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import priority_topics, release_of
+from engine.inspection.tables import priority_topics
+from engine.inspection.written_release import release_of
 from engine.releases import rules_of
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding

@@ -16,7 +16,7 @@ from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check.next_start import StartEffects
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, rules_of
 from engine.rules import catalogue

@@ -20,10 +20,10 @@ from engine.codec.config_tables import BACKUP, Table
 from engine.codec.message import Unit
 from engine.errors import CannotRead
 from engine.inspection import tables
-from engine.inspection import tables as table_rows
 from engine.inspection.broker_traces import MAX_NAMED, BrokerTraces
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import read_backup
+from engine.inspection.written_release import release_of
 from engine.releases import rules_of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
@@ -140,7 +140,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
         )
     if table.used == "bak":
         if store.lock_state != "held":
-            renamed = rules_of(table_rows.release_of(store)).table_backup == "renamed"
+            renamed = rules_of(release_of(store)).table_backup == "renamed"
             yield _backup_counts(table, path, is_gone=is_gone, renamed=renamed)
         return
     if table.used == "nothing":  # the .bak cannot be parsed: CF01 says so
@@ -228,7 +228,7 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
     if older is None or older.state != "ok" or older.parsed is None or store.lock_state == "held":
         return
     backup_value = older.parsed.value
-    back = table_rows.stepped_back(table.value, backup_value if isinstance(backup_value, dict) else {})
+    back = tables.stepped_back(table.value, backup_value if isinstance(backup_value, dict) else {})
     if not back:
         return
     zero = [step for step in back if step.now == 0]
@@ -257,7 +257,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
     if store.paths is None:
         return
     read: dict[str, set[str]] = {}
-    for row in table_rows.offsets(store):
+    for row in tables.offsets(store):
         read.setdefault(row.group, set()).add(row.topic)
     for group, topics in sorted(read.items()):
         retry = RETRY_PREFIX + group
@@ -296,7 +296,7 @@ def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, AnyQ
     retry = RETRY_PREFIX + group
     backup = read_backup(store, OFFSETS[0])
     backup_value = backup.parsed.value if backup is not None and backup.parsed is not None else None
-    for value in (table_rows.loaded(store, OFFSETS[0]), backup_value):
+    for value in (tables.loaded(store, OFFSETS[0]), backup_value):
         if not isinstance(value, dict):
             continue
         topics = value.get("groupTopicMap")
@@ -314,10 +314,10 @@ def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, AnyQ
 
 def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
     """CF03: groups that have offsets but are missing from the table of groups."""
-    declared = table_rows.groups(store)
+    declared = tables.groups(store)
     if store.paths is None or declared is None:
         return
-    rows = [row for row in table_rows.offsets(store) if not row.group.startswith(LMQ_PREFIX)]
+    rows = [row for row in tables.offsets(store) if not row.group.startswith(LMQ_PREFIX)]
     reading = {row.group for row in rows if not is_system_group(row.group)}
     missing = sorted(reading - declared)
     if missing:
@@ -333,7 +333,7 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
 
 def thrown_filters(store: StoreSnapshot) -> Iterator[Finding]:
     """CF10: expression filters that a start drops, because one of them does not fit the bloom filter."""
-    dropped_filters = table_rows.thrown_filters(store)
+    dropped_filters = tables.thrown_filters(store)
     if store.paths is None or dropped_filters is None:
         return
     path = str(store.paths.config / "consumerFilter.json")
@@ -396,7 +396,7 @@ def _differences(table: Table) -> dict[str, list[str]]:
     main = table.main.parsed.value if table.main.parsed is not None else None
     if table.used != "bak" or not isinstance(main, dict):
         return {}
-    return {"differences": table_rows.differences(main, table.value, MAX_NAMED)}
+    return {"differences": tables.differences(main, table.value, MAX_NAMED)}
 
 
 MIN_MISSING_TOPICS = 2

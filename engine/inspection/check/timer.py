@@ -22,8 +22,8 @@ from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import release_of
 from engine.inspection.timer_wheel import WheelFile, wheel_taken
+from engine.inspection.written_release import release_of
 from engine.mapped.read_only import FileSequence
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity

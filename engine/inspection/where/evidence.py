@@ -36,7 +36,7 @@ from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
-from engine.inspection.tables import release_of
+from engine.inspection.written_release import release_of
 
 WHOLE_SCAN_BYTES = 4 << 30
 """Bytes of a log that are searched for a key that the index knows; for an unknown key all are."""

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import atomic_file as atomic_file_module
 from engine.files import atomic_file as module
 from engine.files.atomic_file import PRIVATE, atomic_file, atomic_text, write_atomically
 
@@ -140,22 +139,22 @@ def test_the_temporary_file_is_hidden_and_in_the_same_folder(tmp_path):
 def test_a_folder_is_deleted_with_its_contents(tmp_path):
     (tmp_path / "made" / "deep").mkdir(parents=True)
     (tmp_path / "made" / "deep" / "file").write_bytes(b"x")
-    atomic_file_module.remove_folder_tree(tmp_path / "made")
+    module.remove_folder_tree(tmp_path / "made")
     assert not (tmp_path / "made").exists()
-    atomic_file_module.remove_folder_tree(tmp_path / "made")
+    module.remove_folder_tree(tmp_path / "made")
 
 
 def test_a_folder_is_deleted_although_files_are_still_added(tmp_path, monkeypatch):
     path, pauses = tmp_path / "made", []
     path.mkdir()
-    real = atomic_file_module.shutil.rmtree
-    monkeypatch.setattr(atomic_file_module.shutil, "rmtree", lambda *a, **k: real(*a, **k) if len(pauses) > 1 else None)
-    monkeypatch.setattr(atomic_file_module.time, "sleep", pauses.append)
-    atomic_file_module.remove_folder_tree(path)
+    real = module.shutil.rmtree
+    monkeypatch.setattr(module.shutil, "rmtree", lambda *a, **k: real(*a, **k) if len(pauses) > 1 else None)
+    monkeypatch.setattr(module.time, "sleep", pauses.append)
+    module.remove_folder_tree(path)
     assert (path.exists(), len(pauses)) == (False, 2)
 
 
 def test_a_missing_folder_cannot_be_synced(tmp_path):
-    atomic_file_module.sync_folder(tmp_path)
+    module.sync_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
-        atomic_file_module.sync_folder(tmp_path / "nowhere")
+        module.sync_folder(tmp_path / "nowhere")

@@ -1,7 +1,5 @@
 """RocksDB folders and DLedger logs in a store are recognised by their contents, reported by ``info``, and never
 decoded.
-
-The release that wrote a store is derived from traces that only one release leaves.
 """
 
 from __future__ import annotations
@@ -11,14 +9,13 @@ import struct
 
 import agree
 import pytest
-from handmade_stores import HandmadeStore, healthy, unit_bytes
+from handmade_stores import healthy, unit_bytes
 
 from engine.cli.main import main
 from engine.codec.dledger import EntryHeader, encode_header
 from engine.errors import UsageError
 from engine.inspection import open_store, undecoded
-from engine.inspection import open_store as inspection_open_store
-from engine.inspection.undecoded import guess, refuse_undecoded_modes, refused_by_releases, undecoded_modes
+from engine.inspection.undecoded import refuse_undecoded_modes, refused_by_releases, undecoded_modes
 from engine.inspection.where.evidence import where
 from engine.rules.undecoded import MODES
 
@@ -125,55 +122,6 @@ def test_a_recovery_plan_names_the_parts_it_leaves_out(root):
     plan = next(record for record in agree.records_of("recover", root, "--plan") if record["type"] == "recoveryPlan")
     (note,) = plan["notes"]
     assert note.endswith("This plan leaves it out.")
-
-
-@pytest.mark.golden
-@pytest.mark.parametrize(
-    ("name", "release"),
-    [("clean-5.3.3", "5.3"), ("clean-4.9.8", "4.9"), ("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")],
-)
-def test_stores_of_both_releases_are_distinguished(golden, name, release):
-    with inspection_open_store(golden(name)) as store:
-        actual_guess = guess(store)
-    assert actual_guess is not None
-    assert actual_guess[0] == release
-    assert actual_guess[1], "what speaks for it is said"
-
-
-def test_no_release_is_guessed_without_traces(tmp_path):
-    from handmade_stores import healthy
-
-    with inspection_open_store(healthy().write(tmp_path / "store", checkpoint=False)) as store:
-        assert guess(store) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "release"),
-    [
-        ("clean-4.9.8", "4.9"),
-        ("clean-5.3.3", "5.3"),
-        ("crash-5.4.0", "5.4"),
-        ("broker-transactions-5.4.0", "5.4"),
-        ("clean-5.5.1", "5.5"),
-        ("broker-tags-5.5.1", "5.5"),
-    ],
-)
-def test_the_release_of_a_real_store_is_recognised(golden, name, release):
-    with open_store(golden(name)) as store:
-        assert undecoded.release_of(store) == release
-
-
-@pytest.mark.parametrize(("stop", "release"), [(20, "5.3"), (60, "5.4")])
-def test_a_store_continued_by_an_older_release_belongs_to_it(tmp_path, stop, release):
-    """The older release keeps the traces of the newer one. Only the newest units show which release wrote them."""
-    handmade_store = HandmadeStore()
-    for number in range(60):
-        handmade_store.tag_entries = number < stop
-        handmade_store.put(tags="t")
-    handmade_store.write(tmp_path / "store")
-    (tmp_path / "store" / "rocksdbstore").mkdir()
-    with open_store(tmp_path / "store") as store:
-        assert undecoded.release_of(store) == release
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.key)

@@ -13,7 +13,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection import open_store
 from engine.inspection.recovery import plan as plan_of
-from engine.inspection.undecoded import guess
+from engine.inspection.written_release import guess
 from tests.support.controls import FakeControl, StoppedByTest
 from viewer.findings.recovery_trial import again, plan_text, save_plan, trial
 
