@@ -310,7 +310,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
             ]
 
         await walker.until(shared, "they share four queues", 90)
-        await walker.until(lambda: model.deliveries.handed("readers", 0, 1 << 62) > 200, "messages come", 90)
+        await walker.until(lambda: model.deliveries.delivered_count("readers", 0, 1 << 62) > 200, "messages come", 90)
         pane.choose(Selection("client", names[1], "readers"))
         await walker.until(lambda: len(model.moments["readers"]) > 3, "it was read some times")
         walker.find(QPushButton, "cluster.kill").click()

@@ -228,7 +228,7 @@ def slow_queue(record: Record, figures: dict[str, str]) -> None:
     slow = [send for send in sends if send.queue.broker.startswith("slow-")]
     assert min(send.ms for send in slow) >= 600
     by_client = Counter(client.client_id for client in slow)
-    avoiding = [client_id for client_id, options in record.clients.items() if options.avoids]
+    avoiding = [client_id for client_id, options in record.clients.items() if options.avoid_slow_brokers]
     plain = {send.client_id for send in sends} - set(avoiding)
     assert [by_client[client_id] for client_id in plain] == [8]
     assert by_client[avoiding[0]] < 8

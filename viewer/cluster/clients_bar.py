@@ -49,52 +49,54 @@ class ClientsBar(ThemedPanel):
         self._kind = "consumer"
         self._focus_before: QWidget | None = None
         """Widget that had the focus before a form was opened."""
-        self.lock = Label("", 12, "ok", 600)
+        self.read_only_label = Label("", 12, "ok", 600)
         self.own_button = Button(tr("This cluster is mine: allow me to add clients"))
         self.own_button.setObjectName("cluster.mine")
         self.own_button.clicked.connect(self._allow)
-        self.producer = self._tool(
+        self.producer = self._make_tool(
             "plus", "cluster.add.producer", tr("Producer"), tr("Add a producer of your own (Shift+Ins)")
         )
-        self.consumer = self._tool(
+        self.consumer = self._make_tool(
             "plus", "cluster.add.consumer", tr("Consumer"), tr("Add a consumer of your own (Ins)")
         )
-        self.producer.clicked.connect(lambda _on: self.ask("producer"))
-        self.consumer.clicked.connect(lambda _on: self.ask("consumer"))
-        self.name = Label("", 12, "accent", 600)
-        self.slow = self._tool("slow", "cluster.slow", tr("Slow 25 ms"), tr("Each message takes 25 ms longer"))
+        self.producer.clicked.connect(lambda _on: self.open_form("producer"))
+        self.consumer.clicked.connect(lambda _on: self.open_form("consumer"))
+        self.selected_name = Label("", 12, "accent", 600)
+        self.slow = self._make_tool("slow", "cluster.slow", tr("Slow 25 ms"), tr("Each message takes 25 ms longer"))
         self.slow.setCheckable(True)
-        self.pause = self._tool("pause", "cluster.client.pause", tr("Pause"), tr("Pause or resume this client"))
+        self.pause = self._make_tool("pause", "cluster.client.pause", tr("Pause"), tr("Pause or resume this client"))
         self.pause.setCheckable(True)
-        self.stop = self._tool("stop", "cluster.stop", tr("Stop"), tr("Stop it properly: it unregisters first (Del)"))
+        self.stop = self._make_tool(
+            "stop", "cluster.stop", tr("Stop"), tr("Stop it properly: it unregisters first (Del)")
+        )
         self.kill = Button(tr("Kill −9"), "danger", "kill")
         self.kill.setObjectName("cluster.kill")
         self.kill.setToolTip(tr("Kill it without unregistering, like kill -9 (Shift+Del)"))
-        self.slow.clicked.connect(lambda _on: self.slow_now())
-        self.pause.clicked.connect(lambda _on: self.pause_now())
-        self.stop.clicked.connect(lambda _on: self.end(kill=False))
-        self.kill.clicked.connect(lambda _on: self.end(kill=True))
-        self.words = Label("", 12, "text3")
+        self.slow.clicked.connect(lambda _on: self.toggle_slow())
+        self.pause.clicked.connect(lambda _on: self.toggle_pause())
+        self.stop.clicked.connect(lambda _on: self.end_selected(kill=False))
+        self.kill.clicked.connect(lambda _on: self.end_selected(kill=True))
+        self.status_label = Label("", 12, "text3")
         self.lab = LabActions(self)
         self.lab.operationDone.connect(self.operationDone)
         self.lab.changed.connect(self.refresh)
         lab = self.lab
         line = row(
-            self.lock,
+            self.read_only_label,
             self.own_button,
             self.producer,
             self.consumer,
             lab.queues,
             lab.broker,
             8,
-            self.name,
+            self.selected_name,
             self.slow,
             self.pause,
             lab.cut,
             self.stop,
             self.kill,
             lab.end,
-            self.words,
+            self.status_label,
             None,
             margins=(12, 5, 12, 5),
             gap=6,
@@ -103,19 +105,19 @@ class ClientsBar(ThemedPanel):
         box.setContentsMargins(0, 0, 0, 1)
         box.setSpacing(0)
         box.addWidget(line)
-        self.form = self._form()
+        self.form = self._make_form()
         box.addWidget(self.form)
         self.lab.formOpened.connect(self._on_form_opening)
         box.addWidget(self.lab.form)
         self.refresh()
 
     @staticmethod
-    def _tool(icon: str, name: str, text: str, tip: str) -> ToolButton:
+    def _make_tool(icon: str, name: str, text: str, tip: str) -> ToolButton:
         tool = ToolButton(icon, tip, text)
         tool.setObjectName(name)
         return tool
 
-    def _form(self) -> BoxWidget:
+    def _make_form(self) -> BoxWidget:
         self.group, self.topic, self.amount = (
             Field(tr("Group"), code=True, width=170),
             Field(tr("Topic"), code=True, width=170),
@@ -124,27 +126,27 @@ class ClientsBar(ThemedPanel):
         for field, name in ((self.group, "group"), (self.topic, "topic"), (self.amount, "amount")):
             field.setObjectName(f"cluster.new.{name}")
             field.returnPressed.connect(self.add)
-        self.what, self.unit = Label("", 13, "text", 600), Label("", 12, "text3")
-        self.fault = Label("", 12, "error")
+        self.form_title, self.amount_unit = Label("", 13, "text", 600), Label("", 12, "text3")
+        self.form_error = Label("", 12, "error")
         add, close = Button(tr("Add"), "primary"), Button(tr("Close"), "flat")
         add.setObjectName("cluster.new.add")
         close.setObjectName("cluster.new.close")
         add.clicked.connect(self.add)
         form = row(
-            self.what,
+            self.form_title,
             Label(tr("Group"), 12, "text3"),
             self.group,
             Label(tr("Topic"), 12, "text3"),
             self.topic,
             self.amount,
-            self.unit,
+            self.amount_unit,
             add,
             close,
-            self.fault,
+            self.form_error,
             None,
             margins=(12, 4, 12, 8),
         )
-        close.clicked.connect(lambda _on: self.leave())
+        close.clicked.connect(lambda _on: self.close_form())
         form.hide()
         return form
 
@@ -155,31 +157,31 @@ class ClientsBar(ThemedPanel):
         is_own = self.model.is_own
         self.lab.model = self.model
         self.lab.refresh()
-        self.lock.setText("" if is_own else tr("Read-only"))
-        self.lock.setVisible(not is_own)
+        self.read_only_label.setText("" if is_own else tr("Read-only"))
+        self.read_only_label.setVisible(not is_own)
         self.own_button.setVisible(not is_own)
         for part in (self.producer, self.consumer):
             part.setVisible(is_own)
         if not is_own:
             self.form.hide()
         chosen = self.chosen
-        self.name.setText(self._name())
+        self.selected_name.setText(self._name())
         for tool in (self.slow, self.pause, self.stop, self.kill):
             tool.setVisible(is_own and chosen is not None)
         if chosen is not None:
             self.slow.setChecked(chosen.delay > 0)
             self.pause.setChecked(chosen.paused)
-        self.words.setText(self._status_text(is_own=is_own))
+        self.status_label.setText(self._status_text(is_own=is_own))
 
     def _status_text(self, *, is_own: bool) -> str:
         if not is_own:
             return tr("read-only, with admin requests")
         failed = [
-            client_row for client_row in (self.own.rows.values() if self.own is not None else ()) if client_row.words
+            client_row for client_row in (self.own.rows.values() if self.own is not None else ()) if client_row.error
         ]
         if failed:
             last_failed = failed[-1]
-            return f"{tr(KINDS[last_failed.spec.kind])} {last_failed.spec.group}: {engine_words(last_failed.words)}"
+            return f"{tr(KINDS[last_failed.spec.kind])} {last_failed.spec.group}: {engine_words(last_failed.error)}"
         chosen = self.chosen
         if chosen is None and self.model.chosen.kind in {"client", "producer"}:
             ended = self.own.ended(self.model.chosen.name) if self.own is not None else None
@@ -195,7 +197,7 @@ class ClientsBar(ThemedPanel):
     def _name(self) -> str:
         """Return the name of the selection if it can be acted on."""
         chosen = self.model.chosen
-        if self.lab.added() is not None:
+        if self.lab.selected_added_broker() is not None:
             return chosen.name
         acted = self.chosen is not None or bool(self.lab.connections())
         return self.model.name_of(chosen.name) if acted else ""
@@ -207,28 +209,28 @@ class ClientsBar(ThemedPanel):
             return commands
         if self.model.is_own:
             commands |= {
-                "cluster.add.producer": lambda: self.ask("producer"),
-                "cluster.add.consumer": lambda: self.ask("consumer"),
+                "cluster.add.producer": lambda: self.open_form("producer"),
+                "cluster.add.consumer": lambda: self.open_form("consumer"),
             }
         if self.chosen is not None:
             commands |= {
-                "cluster.slow": self.slow_now,
-                "cluster.client.pause": self.pause_now,
-                "cluster.stop": lambda: self.end(kill=False),
-                "cluster.kill": lambda: self.end(kill=True),
+                "cluster.slow": self.toggle_slow,
+                "cluster.client.pause": self.toggle_pause,
+                "cluster.stop": lambda: self.end_selected(kill=False),
+                "cluster.kill": lambda: self.end_selected(kill=True),
             }
         if self.lab.serves:
             commands |= {
-                "cluster.add.queues": lambda: self.lab.ask("queues"),
-                "cluster.add.broker": lambda: self.lab.ask("broker"),
+                "cluster.add.queues": lambda: self.lab.open_form("queues"),
+                "cluster.add.broker": lambda: self.lab.open_form("broker"),
             }
         if self.lab.connections():
-            commands["cluster.cut"] = self.lab.cut_now
-        if self.lab.added() is not None:
-            commands["cluster.broker.end"] = self.lab.end_now
+            commands["cluster.cut"] = self.lab.cut_selected
+        if self.lab.selected_added_broker() is not None:
+            commands["cluster.broker.end"] = self.lab.end_selected
         return commands
 
-    def press(self, event: QKeyEvent) -> bool:
+    def handle_key(self, event: QKeyEvent) -> bool:
         """Handle the keys of the view.
 
         Ins and Shift+Ins add a consumer and a producer, + queues, Ctrl+Ins a broker, Esc closes the form. Del stops
@@ -238,19 +240,19 @@ class ClientsBar(ThemedPanel):
         shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
         control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         if key == Qt.Key.Key_Insert and control:
-            self.lab.ask("broker")
+            self.lab.open_form("broker")
         elif key == Qt.Key.Key_Insert:
-            self.ask("producer" if shift else "consumer")
+            self.open_form("producer" if shift else "consumer")
         elif key == Qt.Key.Key_Plus:
-            self.lab.ask("queues")
+            self.lab.open_form("queues")
         elif key == Qt.Key.Key_Escape:
-            return self.leave()
+            return self.close_form()
         elif key == Qt.Key.Key_Delete and control:
-            self.lab.cut_now()
-        elif key == Qt.Key.Key_Delete and self.lab.added() is not None:
-            self.lab.end_now()
+            self.lab.cut_selected()
+        elif key == Qt.Key.Key_Delete and self.lab.selected_added_broker() is not None:
+            self.lab.end_selected()
         elif key == Qt.Key.Key_Delete:
-            self.end(kill=shift)
+            self.end_selected(kill=shift)
         else:
             return False
         return True
@@ -263,7 +265,7 @@ class ClientsBar(ThemedPanel):
             return None
         return self.own.find(chosen.name)
 
-    # ---- deeds -------------------------------------------------------------------------------------------------------
+    # ---- actions -----------------------------------------------------------------------------------------------------
 
     def _allow(self) -> None:
         self.model.allowed.add(self.model.address)
@@ -273,7 +275,7 @@ class ClientsBar(ThemedPanel):
         self.refresh()
         self.ownershipDeclared.emit()
 
-    def ask(self, kind: str) -> None:
+    def open_form(self, kind: str) -> None:
         """Open the form for a new client, filled in from the selection."""
         if not self.model.is_own:
             return
@@ -288,12 +290,12 @@ class ClientsBar(ThemedPanel):
         if leading is not None and kind == "consumer":
             group = leading.name
             topic = topic or next(iter(leading.group.subscriptions), "")
-        self.what.setText(tr("New producer") if kind == "producer" else tr("New consumer"))
-        self.unit.setText(tr("messages a second") if kind == "producer" else tr("ms a message"))
+        self.form_title.setText(tr("New producer") if kind == "producer" else tr("New consumer"))
+        self.amount_unit.setText(tr("messages a second") if kind == "producer" else tr("ms a message"))
         self.group.setText(group)
         self.topic.setText(topic or (topics[0] if topics else "Orders"))
         self.amount.setText(amount)
-        self.fault.setText("")
+        self.form_error.setText("")
         self.form.show()
         self.topic.setFocus()
 
@@ -304,7 +306,7 @@ class ClientsBar(ThemedPanel):
             self._focus_before = focused
         self.form.hide()
 
-    def leave(self) -> bool:
+    def close_form(self) -> bool:
         """Close the open form and restore the focus; return True if a form was open."""
         was_open = not (self.form.isHidden() and self.lab.form.isHidden())
         self.form.hide()
@@ -318,14 +320,14 @@ class ClientsBar(ThemedPanel):
         """Add the client described in the form."""
         group, topic, amount = self.group.text().strip(), self.topic.text().strip(), self._amount()
         if not group or not topic or amount is None:
-            self.fault.setText(tr("Expected a group, a topic and a number."))
+            self.form_error.setText(tr("Expected a group, a topic and a number."))
             return
         if self.own is None or not self.model.is_own:
             return
         self.own.add(self._kind, self.model.addresses, group, topic, amount)
         action = tr("Add a producer of your own") if self._kind == "producer" else tr("Add a consumer of your own")
         self.operationDone.emit("cluster.add", action, {"group": group, "topic": topic, "amount": f"{amount:g}"})
-        self.leave()
+        self.close_form()
 
     def _amount(self) -> float | None:
         try:
@@ -334,21 +336,21 @@ class ClientsBar(ThemedPanel):
             return None
         return amount if 0 <= amount <= 1e6 and (amount or self._kind == "consumer") else None
 
-    def slow_now(self) -> None:
+    def toggle_slow(self) -> None:
         """Slow the selected client down, or let it run at full speed."""
         chosen = self.chosen
         if chosen is not None and self.own is not None:
             self.own.slow(chosen.spec.number, 0.0 if chosen.delay else SLOW_S)
             self._emit_action("cluster.slow", tr("Slow a client of your own"), chosen)
 
-    def pause_now(self) -> None:
+    def toggle_pause(self) -> None:
         """Pause or resume the selected client."""
         chosen = self.chosen
         if chosen is not None and self.own is not None:
             self.own.pause(chosen.spec.number)
             self._emit_action("cluster.client.pause", tr("Pause a client of your own"), chosen)
 
-    def end(self, *, kill: bool) -> None:
+    def end_selected(self, *, kill: bool) -> None:
         """Stop or kill the selected client."""
         chosen = self.chosen
         if chosen is None or self.own is None:

@@ -55,24 +55,24 @@ class Options:
 
     strategy: str = "AVG"
     """Allocation strategy of a consumer, a name in :data:`STRATEGIES`."""
-    model: str = CLUSTERING
-    refuses: int = 0
-    """A consumer refuses each n-th message; 0: none."""
-    stalls: int = 0
+    message_model: str = CLUSTERING
+    reject_every: int = 0
+    """A consumer rejects each n-th message; 0: none."""
+    stall_every: int = 0
     """A consumer takes :data:`STALL_S` for each n-th message; 0: for none."""
     max_reconsume: int = -1
     """``maxReconsumeTimes``; −1: 16."""
     message_count: int = 0
     """Number of messages that a producer sends; 0: without end."""
-    avoids: bool = False
+    avoid_slow_brokers: bool = False
     """``sendLatencyFaultEnable``."""
-    commits: int = 0
+    commit_every: int = 0
     """A producer sends in transactions and commits each n-th, the others stay undecided; 0: no transactions."""
-    name: str = ""
+    client_id: str = ""
     """Client id; "" for a generated one."""
-    settings: str = ""
+    broker_settings: str = ""
     """Lines of a broker's ``broker.conf``."""
-    slow: float = 0.0
+    flush_delay_s: float = 0.0
     """Extra seconds for each flush of a broker's log."""
     reports_events: bool = False
     """Report every event of its group in full."""
@@ -100,12 +100,12 @@ class ClientSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClientStatus:
-    """Status of a client: starting, running, failed, stopped or killed; ``words`` say why it failed."""
+    """Status of a client: starting, running, failed, stopped or killed; ``error`` says why it failed."""
 
     number: int
     status: str
     client_id: str = ""
-    words: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class ClientActivity:
     full.
     """
 
-    handed: tuple[Delivery, ...] = ()
-    shared: tuple[RebalanceEvent, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    rebalances: tuple[RebalanceEvent, ...] = ()
     sent: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
     events: tuple[Event, ...] = ()
@@ -129,59 +129,72 @@ class OwnClient:
     def __init__(self, spec: ClientSpec, events: EventStream, folder: Path) -> None:
         self.spec = spec
         self.events = events
-        self.words = ""
+        self.error = ""
         self._folder = folder
-        self._part: Producer | Consumer | None = None
+        self._client: Producer | Consumer | None = None
         self._broker: LessonBroker | None = None
         self._sending: asyncio.Task[None] | None = None
 
     @property
     def client_id(self) -> str:
         """Id of the client; name of a broker."""
-        return self._part.client_id if self._part is not None else self._broker.name if self._broker is not None else ""
+        return (
+            self._client.client_id
+            if self._client is not None
+            else self._broker.name
+            if self._broker is not None
+            else ""
+        )
 
     async def start(self) -> None:
-        """Start the process. Raises as clients do without an answer, or as a store that cannot be made."""
+        """Start it.
+
+        Raises one of ``FAILURES`` if no server answers, ``StoreError`` if a broker's store cannot be made.
+        """
         spec, name_servers, options = self.spec, ";".join(self.spec.addresses), self.spec.options
         if spec.kind == "broker":
             broker_folder = self._folder / f"broker-{spec.number}"
-            from viewer.cluster.lesson_broker import (
-                LessonBroker,
-            )  # imported here: it brings a whole broker, and the window imports this file too
+            # Imported only here: it loads a whole broker, and the window imports this module too.
+            from viewer.cluster.lesson_broker import LessonBroker
 
             broker = LessonBroker(
-                spec.group, name_servers, spec.topic.split(), options.settings, options.slow, broker_folder
+                spec.group,
+                name_servers,
+                spec.topic.split(),
+                options.broker_settings,
+                options.flush_delay_s,
+                broker_folder,
             )
             await broker.start()
             self._broker = broker
             return
-        instance = ClientInstance(name_servers, client_id=options.name or None, events=self.events)
+        instance = ClientInstance(name_servers, client_id=options.client_id or None, events=self.events)
         if spec.kind == "producer":
             producer = Producer(
                 spec.group,
-                config=ProducerConfig(avoid_slow=options.avoids),
+                config=ProducerConfig(avoid_slow=options.avoid_slow_brokers),
                 instance=instance,
-                listener=UndecidedTransactions(options.commits) if options.commits else None,
+                listener=UndecidedTransactions(options.commit_every) if options.commit_every else None,
             )
-            self._part = producer
+            self._client = producer
             await producer.start()
             self._sending = asyncio.create_task(self._send(producer))
             return
         config = ConsumerConfig(
-            model=options.model,
+            model=options.message_model,
             start=FROM_FIRST,
             max_reconsume=options.max_reconsume,
             offsets_folder=self._folder / "offsets",
         )
         consumer = Consumer(
             spec.group,
-            ScriptedListener(options.refuses, options.stalls),
+            ScriptedListener(options.reject_every, options.stall_every),
             config=config,
             strategy=STRATEGIES[options.strategy](),
             instance=instance,
         )
         consumer.subscribe(spec.topic)
-        self._part = consumer
+        self._client = consumer
         if spec.delay:
             consumer.slow_down(spec.delay)
         await consumer.start()
@@ -202,66 +215,66 @@ class OwnClient:
         """Send once; with a fixed number of messages, repeat until the message is stored."""
         while True:
             try:
-                if self.spec.options.commits:
+                if self.spec.options.commit_every:
                     await producer.send_in_transaction(message)
                 else:
                     await producer.send(message)
-                self.words = ""
+                self.error = ""
                 return
             except FAILURES as error:
-                self.words = cause_of(error, type(error).__name__)
+                self.error = cause_of(error, type(error).__name__)
                 await asyncio.sleep(RETRY_DELAY_S)
             if not until_sent:
                 return
 
     def slow(self, seconds: float) -> None:
         """Make each message take ``seconds`` longer."""
-        if self._part is not None:
-            self._part.slow_down(seconds)
+        if self._client is not None:
+            self._client.slow_down(seconds)
 
     def pause(self, *, on: bool) -> None:
         """Pause or resume sending or consuming."""
-        if self._part is not None:
-            (self._part.pause if on else self._part.resume)()
+        if self._client is not None:
+            (self._client.pause if on else self._client.resume)()
 
     async def end(self, *, kill: bool) -> None:
-        """Stop with a goodbye, or end like a killed process."""
+        """Stop after unregistering, or with ``kill`` end like a killed process."""
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
-        if self._part is not None:
+        if self._client is not None:
             with contextlib.suppress(*FAILURES):
-                await (self._part.kill() if kill else self._part.stop())
+                await (self._client.kill() if kill else self._client.stop())
         if self._broker is not None:
             with contextlib.suppress(*FAILURES, StoreError):
                 await self._broker.stop()
 
 
 class ScriptedListener:
-    """Listener that consumes every message, or all but each ``refuses``-th of a producer.
+    """Listener that consumes every message, or all but each ``reject_every``-th of a producer.
 
-    Each ``stalls``-th message takes :data:`STALL_S`.
+    Each ``stall_every``-th message takes :data:`STALL_S`.
     """
 
-    def __init__(self, refuses: int = 0, stalls: int = 0) -> None:
-        self._refuses = refuses
-        self._stalls = stalls
+    def __init__(self, reject_every: int = 0, stall_every: int = 0) -> None:
+        self._reject_every = reject_every
+        self._stall_every = stall_every
 
     async def __call__(self, messages: Sequence[ReceivedMessage], _context: ConsumeContext) -> bool:
-        if self._stalls and any(not int(message.body) % self._stalls for message in messages):
+        if self._stall_every and any(not int(message.body) % self._stall_every for message in messages):
             await asyncio.sleep(STALL_S)
-        return not self._refuses or all(int(message.body) % self._refuses for message in messages)
+        return not self._reject_every or all(int(message.body) % self._reject_every for message in messages)
 
 
 class UndecidedTransactions:
-    """Transaction listener that commits each ``commits``-th message and never decides the others."""
+    """Transaction listener that commits each ``commit_every``-th message and never decides the others."""
 
-    def __init__(self, commits: int) -> None:
-        self._commits = commits
+    def __init__(self, commit_every: int) -> None:
+        self._commit_every = commit_every
 
     def execute(self, message: Message, _argument: object) -> TransactionState:
         """Decide right after the half message is stored."""
-        return TransactionState.UNKNOWN if int(message.body) % self._commits else TransactionState.COMMIT
+        return TransactionState.UNKNOWN if int(message.body) % self._commit_every else TransactionState.COMMIT
 
     def check(self, _message: ReceivedMessage) -> TransactionState:
         """Answer a broker's check."""
@@ -303,13 +316,13 @@ class Clients:
                 if command[0] == "end":
                     return
 
-        threading.Thread(target=listen, name="asked", daemon=True).start()
+        threading.Thread(target=listen, name="clients-commands", daemon=True).start()
         reporting = asyncio.create_task(self._report_forever())
         while True:
             command = await command_queue.get()
             if command[0] == "end":
                 break
-            await self._do(*command)
+            await self._execute(*command)
         reporting.cancel()
         await asyncio.gather(reporting, *self._tasks, return_exceptions=True)
         brokers = [client for client in self._clients.values() if client.spec.kind == "broker"]
@@ -318,7 +331,7 @@ class Clients:
         if self._scratch is not None:
             self._scratch.give_up()
 
-    async def _do(self, verb: str, *args: Any) -> None:
+    async def _execute(self, verb: str, *args: Any) -> None:
         if verb == "add":
             await self._add(args[0])
             return
@@ -377,8 +390,8 @@ class Clients:
             self._send(activity)
         for number, client in self._clients.items():
             last_status = self._statuses[number]
-            if client.words != last_status.words:
-                self._report_status(ClientStatus(number, "running", client.client_id, client.words))
+            if client.error != last_status.error:
+                self._report_status(ClientStatus(number, "running", client.client_id, client.error))
 
 
 async def forget(addresses: Sequence[str], topics: Sequence[str], groups: Sequence[str]) -> None:
@@ -408,16 +421,16 @@ async def forget(addresses: Sequence[str], topics: Sequence[str], groups: Sequen
 
 def activity_of(events: Sequence[Event], dropped: int = 0, full_groups: Collection[str] = ()) -> ClientActivity | None:
     """Sum up events as a report, with all events of the groups in ``full_groups``; None if there are none."""
-    handed: list[Delivery] = []
-    shared: list[RebalanceEvent] = []
+    deliveries: list[Delivery] = []
+    rebalances: list[RebalanceEvent] = []
     sent: dict[str, int] = {}
     for event in events:
         if isinstance(event, Delivered):
-            handed.append(
+            deliveries.append(
                 Delivery(event.time_ms, event.client_id, event.group, Queue(*event.queue), event.queue_offset)
             )
         elif isinstance(event, Rebalanced):
-            shared.append(
+            rebalances.append(
                 RebalanceEvent(
                     event.time_ms,
                     event.client_id,
@@ -433,6 +446,6 @@ def activity_of(events: Sequence[Event], dropped: int = 0, full_groups: Collecti
         elif isinstance(event, Sent):
             sent[event.client_id] = sent.get(event.client_id, 0) + event.count
     full_events = tuple(event for event in events if event.group in full_groups)
-    if not (handed or shared or sent or dropped or full_events):
+    if not (deliveries or rebalances or sent or dropped or full_events):
         return None
-    return ClientActivity(tuple(handed), tuple(shared), sent, dropped, full_events)
+    return ClientActivity(tuple(deliveries), tuple(rebalances), sent, dropped, full_events)

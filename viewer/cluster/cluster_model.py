@@ -197,7 +197,7 @@ class ClusterModel:
         self._last_clients: dict[tuple[str, str], tuple[int, ClientRow]] = {}
         self._last_producers: dict[str, tuple[int, ProducerRow]] = {}
 
-    # ---- how it stands -----------------------------------------------------------------------------------------------
+    # ---- status ------------------------------------------------------------------------------------------------------
 
     def begin(self, addresses: Sequence[str]) -> None:
         """Switch to another cluster and forget the last one."""

@@ -223,7 +223,7 @@ class Deliveries:
                 )
         return repeated
 
-    def handed(self, group: str, begin: int, end: int) -> int:
+    def delivered_count(self, group: str, begin: int, end: int) -> int:
         """Count the deliveries in that time."""
         return sum(
             bisect.bisect_left(log.times, end) - bisect.bisect_left(log.times, begin) for _, log in self._of(group)

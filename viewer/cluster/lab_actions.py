@@ -50,50 +50,59 @@ class LabActions(QObject):
         self.session: LabSession | None = None
         self._kind = ""
         self._is_confirmed = False
-        self.queues = self._tool("plus", "cluster.add.queues", tr("Queues…"))
-        self.broker = self._tool("plus", "cluster.add.broker", tr("Broker…"))
-        self.cut = self._tool("cut", "cluster.cut", tr("Cut connection"))
-        self.end = self._tool("stop", "cluster.broker.end", tr("End broker"))
-        self.queues.clicked.connect(lambda _on: self.ask("queues"))
-        self.broker.clicked.connect(lambda _on: self.ask("broker"))
-        self.cut.clicked.connect(lambda _on: self.cut_now())
-        self.end.clicked.connect(lambda _on: self.end_now())
-        self.form = self._form()
+        self.queues = self._make_tool("plus", "cluster.add.queues", tr("Queues…"))
+        self.broker = self._make_tool("plus", "cluster.add.broker", tr("Broker…"))
+        self.cut = self._make_tool("cut", "cluster.cut", tr("Cut connection"))
+        self.end = self._make_tool("stop", "cluster.broker.end", tr("End broker"))
+        self.queues.clicked.connect(lambda _on: self.open_form("queues"))
+        self.broker.clicked.connect(lambda _on: self.open_form("broker"))
+        self.cut.clicked.connect(lambda _on: self.cut_selected())
+        self.end.clicked.connect(lambda _on: self.end_selected())
+        self.form = self._make_form()
 
     @staticmethod
-    def _tool(icon: str, name: str, text: str) -> ToolButton:
+    def _make_tool(icon: str, name: str, text: str) -> ToolButton:
         tool = ToolButton(icon, "", text)
         tool.setObjectName(name)
         tool.setAccessibleName(text)
         return tool
 
-    def _form(self) -> BoxWidget:
-        self.what, self.note, self.fault = Label("", 13, "text", 600), Label("", 12, "text3"), Label("", 12, "error")
-        self.fault.setObjectName("cluster.lab.fault")
+    def _make_form(self) -> BoxWidget:
+        self.form_title, self.note, self.form_error = (
+            Label("", 13, "text", 600),
+            Label("", 12, "text3"),
+            Label("", 12, "error"),
+        )
+        self.form_error.setObjectName("cluster.lab.fault")
         self.topic, self.name = Field(tr("Topic"), code=True, width=150), Field(tr("Broker"), code=True, width=130)
         self.amount = Field(tr("Number"), code=True, width=56)
-        self.at = ChoiceField()
-        self.at.setAccessibleName(tr("Broker"))
-        for part, name in ((self.topic, "topic"), (self.name, "name"), (self.amount, "amount"), (self.at, "at")):
+        self.broker_choice = ChoiceField()
+        self.broker_choice.setAccessibleName(tr("Broker"))
+        for part, name in (
+            (self.topic, "topic"),
+            (self.name, "name"),
+            (self.amount, "amount"),
+            (self.broker_choice, "at"),
+        ):
             part.setObjectName(f"cluster.lab.{name}")
         for field in (self.topic, self.name, self.amount):
-            field.returnPressed.connect(self.do)
+            field.returnPressed.connect(self.apply_form)
             field.textEdited.connect(lambda _text: self._show_effect())
-        self.at.activated.connect(lambda _at: self._show_effect())
-        self.go, close = Button(tr("Add"), "primary"), Button(tr("Close"), "flat")
-        self.go.setObjectName("cluster.lab.do")
+        self.broker_choice.activated.connect(lambda _index: self._show_effect())
+        self.submit, close = Button(tr("Add"), "primary"), Button(tr("Close"), "flat")
+        self.submit.setObjectName("cluster.lab.do")
         close.setObjectName("cluster.lab.close")
-        self.go.clicked.connect(self.do)
+        self.submit.clicked.connect(self.apply_form)
         form = row(
-            self.what,
+            self.form_title,
             self.topic,
-            self.at,
+            self.broker_choice,
             self.name,
             self.amount,
-            self.go,
+            self.submit,
             close,
             self.note,
-            self.fault,
+            self.form_error,
             None,
             margins=(12, 4, 12, 8),
         )
@@ -101,7 +110,7 @@ class LabActions(QObject):
         form.hide()
         return form
 
-    # ---- what can be done --------------------------------------------------------------------------------------------
+    # ---- possible actions --------------------------------------------------------------------------------------------
 
     @property
     def serves(self) -> bool:
@@ -125,7 +134,7 @@ class LabActions(QObject):
             return []
         return [client for client in serving.clients if client.client_id == chosen.name]
 
-    def added(self) -> ServedBroker | None:
+    def selected_added_broker(self) -> ServedBroker | None:
         """Return the selected broker if it was added to the lab."""
         chosen = self.model.chosen
         serving = self.session.serving if self.session is not None else None
@@ -150,18 +159,18 @@ class LabActions(QObject):
             self.cut: (has_connections, reason or (cut_tip if has_connections else no_connection_tip)),
             self.end: (not reason, reason or tr("It leaves the name server; its store stays (Del)")),
         }
-        for tool, (able, tip) in tips.items():
-            tool.setEnabled(able)
+        for tool, (is_possible, tip) in tips.items():
+            tool.setEnabled(is_possible)
             tool.setToolTip(tip)
-            tool.setAccessibleDescription("" if able else tip)
+            tool.setAccessibleDescription("" if is_possible else tip)
         self.cut.setVisible(is_client)
-        self.end.setVisible(self.added() is not None)
+        self.end.setVisible(self.selected_added_broker() is not None)
         if reason:
             self.form.hide()
 
-    # ---- asking ------------------------------------------------------------------------------------------------------
+    # ---- the form ----------------------------------------------------------------------------------------------------
 
-    def ask(self, kind: str) -> None:
+    def open_form(self, kind: str) -> None:
         """Open the form, filled in from the selection."""
         serving = self.session.serving if self.session is not None else None
         if not self.serves or serving is None:
@@ -171,10 +180,10 @@ class LabActions(QObject):
         self._kind, self._is_confirmed = kind, False
         model, chosen = self.model, self.model.chosen
         for_queues = kind == "queues"
-        for part in (self.topic, self.at, self.amount):
+        for part in (self.topic, self.broker_choice, self.amount):
             part.setVisible(for_queues)
         self.name.setVisible(not for_queues)
-        self.what.setText(tr("More queues") if for_queues else tr("New broker"))
+        self.form_title.setText(tr("More queues") if for_queues else tr("New broker"))
         if for_queues:
             topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
             names = [named_row.name for named_row in serving.brokers]
@@ -182,9 +191,9 @@ class LabActions(QObject):
                 chosen.queue.broker if chosen.queue is not None else chosen.name if chosen.kind == "broker" else ""
             )
             self.topic.setText(topic or next((named_row.name for named_row in model.unfiltered.topics), "Orders"))
-            self.at.clear()
-            self.at.addItems(names)
-            self.at.setCurrentIndex(names.index(broker_name) if broker_name in names else 0)
+            self.broker_choice.clear()
+            self.broker_choice.addItems(names)
+            self.broker_choice.setCurrentIndex(names.index(broker_name) if broker_name in names else 0)
             self.amount.setText(str(DEFAULT_QUEUE_COUNT))
         else:
             self.name.setText(self._free_name())
@@ -202,10 +211,10 @@ class LabActions(QObject):
     def _show_effect(self) -> None:
         """Show beside the fields what would be done."""
         self._is_confirmed = False
-        self.fault.setText("")
-        self.go.setText(tr("Add"))
+        self.form_error.setText("")
+        self.submit.setText(tr("Add"))
         if self._kind == "queues":
-            queue_count = self._queues(self.at.currentText(), self.topic.text().strip())
+            queue_count = self._queues(self.broker_choice.currentText(), self.topic.text().strip())
             self.note.setText(tr_plural("{n:,} queue there now", "{n:,} queues there now", n=queue_count))
         else:
             self.note.setText(tr("its store: {folder}", folder=self._folder(self.name.text().strip()).name))
@@ -223,18 +232,18 @@ class LabActions(QObject):
         lab_folder = (lab.folder or lab.store or Path("lab")) if lab is not None else Path("lab")
         return lab_folder.with_name(f"{lab_folder.name}-{name}")
 
-    # ---- doing -------------------------------------------------------------------------------------------------------
+    # ---- actions -----------------------------------------------------------------------------------------------------
 
-    def do(self) -> None:
+    def apply_form(self) -> None:
         """Do what the form describes; ask once more before writing to a store that is not a lab store."""
         lab = self.session
         if not self.serves or lab is None:
             return
         if self._kind == "queues":
-            topic, broker_name = self.topic.text().strip(), self.at.currentText()
+            topic, broker_name = self.topic.text().strip(), self.broker_choice.currentText()
             amount = self.amount.text().strip()
             if not topic or not amount.isdigit() or not int(amount):
-                self.fault.setText(tr("Expected a topic and a number of queues."))
+                self.form_error.setText(tr("Expected a topic and a number of queues."))
                 return
             serving = lab.serving
             is_first_broker = serving is not None and any(
@@ -242,8 +251,10 @@ class LabActions(QObject):
             )
             if lab.folder is None and is_first_broker and not self._is_confirmed:
                 self._is_confirmed = True
-                self.fault.setText(tr("This is your own store, not a lab store: its topics table will be changed."))
-                self.go.setText(tr("Change it"))
+                self.form_error.setText(
+                    tr("This is your own store, not a lab store: its topics table will be changed.")
+                )
+                self.submit.setText(tr("Change it"))
                 return
             self._add_queues(broker_name, topic, int(amount))
         else:
@@ -251,7 +262,7 @@ class LabActions(QObject):
             if not name or name in {
                 broker.name for broker in self.model.unfiltered.brokers if not self._is_unreachable(broker.name)
             }:
-                self.fault.setText(tr("Expected the name of a new broker."))
+                self.form_error.setText(tr("Expected the name of a new broker."))
                 return
             self._add_broker(name)
 
@@ -282,7 +293,7 @@ class LabActions(QObject):
                 )
             )
 
-        self._begin(lambda lab: lab.set_queues(broker, topic, count_before + added_count), done)
+        self._run_in_lab(lambda lab: lab.set_queues(broker, topic, count_before + added_count), done)
 
     def _set_queues(self, broker: str, topic: str, queues: int) -> None:
         """Set the number of queues for Undo and Redo."""
@@ -291,7 +302,7 @@ class LabActions(QObject):
         def done() -> None:
             self.operationDone.emit("cluster.add.queues", tr("Give a topic so many queues"), parameters)
 
-        self._begin(lambda lab: lab.set_queues(broker, topic, queues), done)
+        self._run_in_lab(lambda lab: lab.set_queues(broker, topic, queues), done)
 
     def _add_broker(self, name: str) -> None:
         folder = self._folder(name)
@@ -307,18 +318,18 @@ class LabActions(QObject):
             )
 
         self.note.setText(tr("opens …"))
-        self._begin(lambda lab: lab.add_broker(name, folder), done)
+        self._run_in_lab(lambda lab: lab.add_broker(name, folder), done)
 
     def _set_broker(self, name: str, folder: Path, is_running: bool) -> None:
         """Start or end the broker for Undo and Redo."""
         if is_running:
-            self._begin(lambda lab: lab.add_broker(name, folder))
+            self._run_in_lab(lambda lab: lab.add_broker(name, folder))
         else:
-            self._begin(lambda lab: lab.end_broker(name))
+            self._run_in_lab(lambda lab: lab.end_broker(name))
 
-    def end_now(self) -> None:
+    def end_selected(self) -> None:
         """End the selected broker if it was added to the lab."""
-        broker = self.added()
+        broker = self.selected_added_broker()
         if broker is None:
             return
         name, folder = broker.name, broker.folder
@@ -332,9 +343,9 @@ class LabActions(QObject):
                 Edit(description, True, False, lambda is_running: self._set_broker(name, folder, is_running))
             )
 
-        self._begin(lambda lab: lab.end_broker(name), done)
+        self._run_in_lab(lambda lab: lab.end_broker(name), done)
 
-    def cut_now(self) -> None:
+    def cut_selected(self) -> None:
         """Cut the selected client's connection; with several brokers, a menu asks which."""
         connections = self.connections()
         names = list(dict.fromkeys(connection.broker for connection in connections))
@@ -369,11 +380,11 @@ class LabActions(QObject):
             )
 
         parameters = {"client": name, "broker": broker or "*"}
-        self._begin(
+        self._run_in_lab(
             cut, lambda: self.operationDone.emit("cluster.cut", tr("Cut the connection of a client"), parameters)
         )
 
-    def _begin(
+    def _run_in_lab(
         self, work: Callable[[LabSession], Coroutine[Any, Any, object]], done: Callable[[], object] = lambda: None
     ) -> None:
         """Run work in the lab; an error is shown in the form, or in the status bar if the form is closed."""
@@ -382,15 +393,15 @@ class LabActions(QObject):
             self.statusText.emit(self.why_not())
             return
 
-        async def tried() -> None:
+        async def run() -> None:
             try:
                 await work(lab)
             except (StoreError, OSError, EOFError, TimeoutError) as error:
                 message = engine_words(cause_of(error, type(error).__name__))
-                self.fault.setText(message)
+                self.form_error.setText(message)
                 self.statusText.emit(message)
                 return
             done()
             self.changed.emit()
 
-        lab.begin(tried())
+        lab.begin(run())

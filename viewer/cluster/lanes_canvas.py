@@ -32,7 +32,7 @@ from viewer.cluster.drawing import (
     words_font,
 )
 from viewer.cluster.rebalance import OwnerInterval, OwnershipInterval, Timeline
-from viewer.cluster.rebalance_words import length, short, step_words
+from viewer.cluster.rebalance_words import duration_range, short_name, step_words
 from viewer.cluster.rows import Badge
 from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import clock
@@ -302,7 +302,7 @@ class LanesCanvas(SelectableCanvas):
         p.setFont(figures_font())
         p.setPen(C("text"))
         has_several_topics = self.line.queues[0].topic != self.line.queues[-1].topic
-        label = f"{queue.topic} {short(queue)}" if has_several_topics else short(queue)
+        label = f"{queue.topic} {short_name(queue)}" if has_several_topics else short_name(queue)
         p.drawText(QRectF(EDGE, y, LABEL - 90, 26), LEFT, elided(p, label, LABEL - EDGE - 84))
         row = self.model.find_queue(queue)
         p.setFont(figures_font(11))
@@ -410,7 +410,7 @@ class LanesCanvas(SelectableCanvas):
     def _flag_text(self, number: int) -> str:
         step = self.line.steps[number]
         label = f"{step.number} {step_words(self.model, step)}"
-        return f"{label} · {length(step.worst_pause[1])}" if step.worst_pause is not None else label
+        return f"{label} · {duration_range(step.worst_pause[1])}" if step.worst_pause is not None else label
 
     def _flags(self, p: QPainter) -> None:
         boxes = {number: box for box, number in self._flag_boxes()}

@@ -39,25 +39,27 @@ _POLL_INTERVAL_S = 0.05
 
 
 class LessonBroker:
-    """``name`` is the ``brokerName``, ``settings`` are further lines of ``broker.conf``.
+    """A broker that exists for one lesson. :meth:`start` and :meth:`stop` are called once each.
 
-    Each flush of the log takes ``slow`` seconds longer.
+    ``name`` is the ``brokerName``, ``settings`` are further lines of ``broker.conf``. Each flush of the log takes
+    ``flush_delay_s`` seconds longer. ``folder`` is made by :meth:`start` and deleted by :meth:`stop`.
     """
 
     def __init__(
-        self, name: str, namesrv: str, topics: Sequence[str], settings: str, slow: float, folder: Path
+        self, name: str, namesrv: str, topics: Sequence[str], settings: str, flush_delay_s: float, folder: Path
     ) -> None:
         self.name = name
         self._namesrv = namesrv
         self._topics = tuple(topics)
         self._settings = settings
-        self._slow = slow
+        self._flush_delay_s = flush_delay_s
         self._folder = folder
-        self._block = contextlib.AsyncExitStack()
+        self._exit_stack = contextlib.AsyncExitStack()
 
     async def start(self) -> None:
-        """Accept connections and wait until the name servers know all topics. Raises :class:`CannotRead`,
-        ``OSError``.
+        """Accept connections and wait until the name servers know all topics.
+
+        Raises :class:`CannotRead`, ``OSError``.
         """
         try:
             await self._start()
@@ -72,11 +74,11 @@ class LessonBroker:
         config, store_config, _ = read_config(conf)
 
         def open_store(store_host: str) -> MessageStore:
-            disk = SlowDisk(self._slow) if self._slow else None
+            disk = SlowDisk(self._flush_delay_s) if self._flush_delay_s else None
             return MessageStore(self._folder / "store", store_config, disk=disk, store_host=store_host)
 
         name_servers = [address.strip() for address in self._namesrv.split(";") if address.strip()]
-        server = await self._block.enter_async_context(serving_open(open_store, config, name_servers=name_servers))
+        server = await self._exit_stack.enter_async_context(serving_open(open_store, config, name_servers=name_servers))
         for topic in self._topics:
             server.broker.topics.create_plain(topic, QUEUE_COUNT)
         await self._wait_until_registered()
@@ -103,9 +105,9 @@ class LessonBroker:
         return route is not None and self.name in route.brokers
 
     async def stop(self) -> None:
-        """Unregister from the name servers, close the store, delete its folder; called once."""
+        """Unregister from the name servers, close the store, delete its folder."""
         try:
-            await self._block.aclose()
+            await self._exit_stack.aclose()
         finally:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 

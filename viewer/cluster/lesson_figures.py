@@ -78,7 +78,7 @@ class Record:
         return [event for event in self.of(Delivered) if event.queue.topic == topic and event.keys in sent_keys]
 
 
-def short(queue: MessageQueue) -> str:
+def short_name(queue: MessageQueue) -> str:
     """Return ``broker-a q2``."""
     return f"{queue.broker} q{queue.queue_id}"
 
@@ -165,7 +165,8 @@ def disagreement(record: Record, name_of: Names) -> list[Impact]:
     distinct_lists = {rebalance.client_ids for rebalance in last_rebalance.values()}
     lists_text = " · ".join(
         f"{name_of(client_id)}: {' '.join(map(name_of, rebalance.client_ids))}, "
-        f"{record.clients.get(client_id, DEFAULT_OPTIONS).strategy} → {', '.join(map(short, rebalance.owned)) or '–'}"
+        f"{record.clients.get(client_id, DEFAULT_OPTIONS).strategy} → "
+        f"{', '.join(map(short_name, rebalance.owned)) or '–'}"
         for client_id, rebalance in sorted(last_rebalance.items())
     )
     repeated_positions, repeated_keys = _count_repeated(record)
@@ -174,14 +175,14 @@ def disagreement(record: Record, name_of: Names) -> list[Impact]:
         figure(
             tr("With two owners"),
             f"{len(shared_queues):,}",
-            first_names([f"{short(queue)}: {' '.join(map(name_of, owners[queue]))}" for queue in shared_queues])
+            first_names([f"{short_name(queue)}: {' '.join(map(name_of, owners[queue]))}" for queue in shared_queues])
             or tr("no queue"),
             bad=bool(shared_queues),
         ),
         figure(
             tr("With no owner"),
             f"{len(orphans):,}",
-            first_names([short(queue) for queue in orphans]) or tr("no queue"),
+            first_names([short_name(queue) for queue in orphans]) or tr("no queue"),
             bad=bool(orphans),
         ),
         figure(
@@ -224,11 +225,11 @@ def latencies(record: Record) -> list[Impact]:
     """Compare sends with and without ``sendLatencyFaultEnable``: total time, and the latency of each queue."""
     sends: dict[bool, list[Sent]] = {False: [], True: []}
     for send in record.of(Sent):
-        sends[record.clients.get(send.client_id, DEFAULT_OPTIONS).avoids].append(send)
+        sends[record.clients.get(send.client_id, DEFAULT_OPTIONS).avoid_slow_brokers].append(send)
     slow = _slowest(record.of(Sent))
     figures = []
-    for avoids, name in ((False, tr("Without avoidance")), (True, tr("With avoidance"))):
-        own_sends = sends[avoids]
+    for avoids_slow, name in ((False, tr("Without avoidance")), (True, tr("With avoidance"))):
+        own_sends = sends[avoids_slow]
         duration_ms = own_sends[-1].time_ms - own_sends[0].time_ms + own_sends[0].ms if own_sends else 0.0
         slow_count = sum(send.queue.broker == slow for send in own_sends)
         note = tr_plural(
@@ -240,9 +241,9 @@ def latencies(record: Record) -> list[Impact]:
         )
         figures.append(figure(name, seconds(duration_ms), note, bad=2 * slow_count >= len(own_sends) > 0))
     by_queue: dict[MessageQueue, dict[bool, list[float]]] = defaultdict(lambda: {False: [], True: []})
-    for avoids, own_sends in sends.items():
+    for avoids_slow, own_sends in sends.items():
         for send in own_sends:
-            by_queue[send.queue][avoids].append(send.ms)
+            by_queue[send.queue][avoids_slow].append(send.ms)
     for queue in sorted(by_queue):
         by_mode = by_queue[queue]
         note = tr(
@@ -251,7 +252,7 @@ def latencies(record: Record) -> list[Impact]:
             after=_median_text(by_mode[True]),
         )
         counts = f"{len(by_mode[False]):,} → {len(by_mode[True]):,}"
-        figures.append(figure(short(queue), counts, note, bad=queue.broker == slow))
+        figures.append(figure(short_name(queue), counts, note, bad=queue.broker == slow))
     return figures
 
 
@@ -290,7 +291,7 @@ def broadcast(record: Record, name_of: Names) -> list[Impact]:
                 bad=received_count != len(sent) or len(delivered_keys) != received_count,
             )
         )
-    returned = next((item for item, options in record.clients.items() if options.name), "")
+    returned = next((item for item, options in record.clients.items() if options.client_id), "")
     start_times = [item.time_ms for item in record.of(Started) if item.client_id == returned]
     if len(start_times) > 1:
         return_ms = start_times[-1]

@@ -38,7 +38,17 @@ if TYPE_CHECKING:
 
 
 Verb = Literal[
-    "broker", "producer", "consumer", "restart", "running", "shared", "handed", "stop", "kill", "wait", "until"
+    "broker",
+    "producer",
+    "consumer",
+    "restart",
+    "running",
+    "all queues owned",
+    "delivered",
+    "stop",
+    "kill",
+    "wait",
+    "until",
 ]
 ACTION_TIMEOUT_MS = 90_000
 """Maximum wait for an action; then the run fails."""
@@ -75,7 +85,7 @@ def _sent(count: int) -> Action:
     return Action("until", condition=lambda record: len(record.of(Sent)) >= count)
 
 
-def _each_got(count: int, consumers: int) -> Action:
+def _each_received(count: int, consumers: int) -> Action:
     """Wait until each of so many consumers has received so many messages."""
 
     def is_met(record: Record) -> bool:
@@ -85,7 +95,7 @@ def _each_got(count: int, consumers: int) -> Action:
     return Action("until", condition=is_met)
 
 
-def _one_got(count: int) -> Action:
+def _any_received(count: int) -> Action:
     """Wait until one consumer has received so many messages."""
     return Action(
         "until",
@@ -97,7 +107,7 @@ def _not_committed(consumer_index: int, count: int) -> Action:
     """Wait until a consumer (counted from 0) has received so many messages beyond its last commit."""
 
     def is_met(record: Record) -> bool:
-        client_id = [event for event, options in record.clients.items() if options.stalls][consumer_index]
+        client_id = [event for event, options in record.clients.items() if options.stall_every][consumer_index]
         committed = {event.queue: event.offset for event in record.of(Committed) if event.client_id == client_id}
         deliveries = [event for event in record.deliveries if event.client_id == client_id]
         return sum(event.queue_offset >= committed.get(event.queue, 0) for event in deliveries) >= count
@@ -126,13 +136,13 @@ def _read(topic: str, count: int) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A script with title and description. ``about_moves``: a lesson on rebalance, whose impacts are shown."""
+    """A script with title and description. ``is_about_rebalance``: a lesson on rebalance, whose impacts are shown."""
 
     key: str
     title: str
-    about: str
+    description: str
     actions: tuple[Action, ...]
-    about_moves: bool = False
+    is_about_rebalance: bool = False
 
 
 LESSONS = (
@@ -147,14 +157,14 @@ LESSONS = (
             Action("producer", 200),
             Action("consumer"),
             Action("consumer"),
-            Action("shared", 2),
-            Action("handed", 400),
+            Action("all queues owned", 2),
+            Action("delivered", 400),
             Action("wait", 6),
             Action("consumer"),
-            Action("shared", 3),
+            Action("all queues owned", 3),
             Action("wait", 8),
         ),
-        about_moves=True,
+        is_about_rebalance=True,
     ),
     Lesson(
         "many",
@@ -166,13 +176,13 @@ LESSONS = (
         (
             Action("producer", 200),
             *(Action("consumer"),) * 4,
-            Action("shared", 4),
-            Action("handed", 400),
+            Action("all queues owned", 4),
+            Action("delivered", 400),
             Action("wait", 6),
             Action("consumer"),
             Action("wait", 12),
         ),
-        about_moves=True,
+        is_about_rebalance=True,
     ),
     Lesson(
         "kill",
@@ -184,16 +194,16 @@ LESSONS = (
         ),
         (
             Action("producer", 300),
-            *(Action("consumer", 20, Options(stalls=50)),) * 3,
-            Action("shared", 3),
-            Action("handed", 900),
+            *(Action("consumer", 20, Options(stall_every=50)),) * 3,
+            Action("all queues owned", 3),
+            Action("delivered", 900),
             Action("wait", 6),
             _not_committed(1, 10),
             Action("kill", 1),
-            Action("shared", 2),
+            Action("all queues owned", 2),
             Action("wait", 12),
         ),
-        about_moves=True,
+        is_about_rebalance=True,
     ),
     Lesson(
         "disagree",
@@ -205,7 +215,7 @@ LESSONS = (
         (
             Action("producer", 200),
             Action("consumer"),
-            Action("handed", 100),
+            Action("delivered", 100),
             Action("consumer", options=Options(strategy="AVG_BY_CIRCLE")),
             _allocated(2),
             Action("wait", 4),
@@ -219,12 +229,16 @@ LESSONS = (
             "queues in turn. Another one has sendLatencyFaultEnable and avoids a broker that was slow."
         ),
         (
-            Action("broker", name="quick", options=Options(settings="flushDiskType=SYNC_FLUSH")),
-            Action("broker", name="slow", options=Options(settings="flushDiskType=SYNC_FLUSH", slow=SLOW_FLUSH_S)),
+            Action("broker", name="quick", options=Options(broker_settings="flushDiskType=SYNC_FLUSH")),
+            Action(
+                "broker",
+                name="slow",
+                options=Options(broker_settings="flushDiskType=SYNC_FLUSH", flush_delay_s=SLOW_FLUSH_S),
+            ),
             Action("running"),
             Action("producer", 100, Options(message_count=SEND_COUNT)),
             _sent(SEND_COUNT),
-            Action("producer", 100, Options(message_count=SEND_COUNT, avoids=True)),
+            Action("producer", 100, Options(message_count=SEND_COUNT, avoid_slow_brokers=True)),
             _sent(2 * SEND_COUNT),
         ),
     ),
@@ -239,15 +253,15 @@ LESSONS = (
         (
             Action("producer", 200, Options(message_count=BROADCAST_COUNT)),
             _sent(BROADCAST_COUNT),
-            Action("consumer", options=Options(model=BROADCASTING)),
-            Action("consumer", options=Options(model=BROADCASTING, name="{group}-2")),
-            _each_got(BROADCAST_COUNT, 2),
+            Action("consumer", options=Options(message_model=BROADCASTING)),
+            Action("consumer", options=Options(message_model=BROADCASTING, client_id="{group}-2")),
+            _each_received(BROADCAST_COUNT, 2),
             Action("wait", 2),
             Action("stop", 1),
             Action("producer", 200, Options(message_count=LATER_COUNT)),
-            _one_got(BROADCAST_COUNT + LATER_COUNT),
-            Action("restart", options=Options(model=BROADCASTING, name="{group}-2")),
-            _each_got(BROADCAST_COUNT + LATER_COUNT, 2),
+            _any_received(BROADCAST_COUNT + LATER_COUNT),
+            Action("restart", options=Options(message_model=BROADCASTING, client_id="{group}-2")),
+            _each_received(BROADCAST_COUNT + LATER_COUNT, 2),
         ),
     ),
     Lesson(
@@ -258,9 +272,9 @@ LESSONS = (
             "time; after two retries it is a dead letter. Delays are short here: 1 s and 2 s."
         ),
         (
-            Action("broker", name="retry", options=Options(settings=RETRIES)),
+            Action("broker", name="retry", options=Options(broker_settings=RETRIES)),
             Action("running"),
-            Action("consumer", options=Options(refuses=5, max_reconsume=2)),
+            Action("consumer", options=Options(reject_every=5, max_reconsume=2)),
             Action("producer", 200, Options(message_count=RETRY_COUNT)),
             Action("consumer", name="-dead", topic=DLQ_PREFIX + "{group}"),
             _read(DLQ_PREFIX + "{group}", RETRY_COUNT // 5),
@@ -275,11 +289,11 @@ LESSONS = (
             "second."
         ),
         (
-            Action("broker", name="checks", options=Options(settings=CHECKS), topic=GIVEN_UP),
+            Action("broker", name="checks", options=Options(broker_settings=CHECKS), topic=GIVEN_UP),
             Action("running"),
             Action("consumer"),
             Action("consumer", name="-given-up", topic=GIVEN_UP),
-            Action("producer", 100, Options(message_count=HALF_COUNT, commits=2)),
+            Action("producer", 100, Options(message_count=HALF_COUNT, commit_every=2)),
             _read(GIVEN_UP, HALF_COUNT // 2),
         ),
     ),
@@ -351,7 +365,7 @@ class LessonRun:
             if row.client_id:
                 self.record.clients[row.client_id] = options
             if row.status == "failed":
-                return row.words
+                return row.error
         return ""
 
     def _do(self, action: Action, now: int, model: ClusterModel, clients: OwnClients) -> bool:
@@ -366,10 +380,10 @@ class LessonRun:
                 clients.kill(self.consumers.pop(round(action.amount)))
             case "running":
                 return all(clients.row(number).status == "running" for number in self._options)
-            case "shared":
+            case "all queues owned":
                 return self._all_queues_owned(round(action.amount), model)
-            case "handed":
-                return model.deliveries.handed(self.group, 0, now + ACTION_TIMEOUT_MS) >= action.amount
+            case "delivered":
+                return model.deliveries.delivered_count(self.group, 0, now + ACTION_TIMEOUT_MS) >= action.amount
             case "until":
                 return action.condition is not None and action.condition(self.record)
             case "wait":
@@ -379,7 +393,9 @@ class LessonRun:
     def _begin(self, action: Action, model: ClusterModel, clients: OwnClients) -> None:
         """Start a client or a broker."""
         kind = "consumer" if action.verb == "restart" else action.verb
-        options = replace(action.options, reports_events=True, name=action.options.name.format(group=self.group))
+        options = replace(
+            action.options, reports_events=True, client_id=action.options.client_id.format(group=self.group)
+        )
         group, topic = self.group + action.name, action.topic.format(group=self.group) or self.topic
         if kind == "broker":
             group, topic = f"{action.name}-{self.number}", f"{self.topic} {action.topic}".strip()
@@ -409,7 +425,7 @@ class LessonRun:
         state = model.readings[-1] if model.readings else None
         self.record.kept_by_brokers = len(state.offsets(self.group)) if state is not None else 0
         self.figures = tuple(self._count_figures(model))
-        if self.lesson.about_moves:
+        if self.lesson.is_about_rebalance:
             names = (tr("pause"), tr("twice"), tr("burst"), tr("idle"))
             texts = [f"{name} {figure.figure}" for name, figure in zip(names, self.figures, strict=False)]
         else:

@@ -50,7 +50,7 @@ class LessonEntry(QWidget):
         self.button.clicked.connect(lambda _on=False: self.runRequested.emit())
         self._figures = column(gap=3)
         self._shown: tuple[Impact, ...] = ()
-        about = Label(tr(lesson.about), 12, "text2", wrap=True)
+        about = Label(tr(lesson.description), 12, "text2", wrap=True)
         self.details: BoxWidget = column(
             about, row(self.button, self.result, None), self._figures, gap=7, margins=(6, 2, 0, 4)
         )

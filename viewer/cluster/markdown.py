@@ -141,7 +141,14 @@ def lessons_markdown(runs: Iterable[LessonRun]) -> str:
     lines: list[str] = []
     for run in runs:
         if run.status == "done":
-            lines += [f"## {tr(run.lesson.title)}", "", tr(run.lesson.about), "", f"{run.group} · {run.topic}", ""]
+            lines += [
+                f"## {tr(run.lesson.title)}",
+                "",
+                tr(run.lesson.description),
+                "",
+                f"{run.group} · {run.topic}",
+                "",
+            ]
             lines += [f"- {figure.name}: {figure.figure}, {figure.note}" for figure in run.figures]
             lines.append("")
     return "\n".join(["", f"# {tr('Lessons')}", "", *lines]).rstrip() + "\n" if lines else ""

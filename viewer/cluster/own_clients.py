@@ -1,5 +1,5 @@
-"""Window's side of the user's own clients: one process hosts them; it starts with the first and ends with the
-window.
+"""The user's own clients as the window sees them. All run in one process, which starts with the first client and
+ends with the window.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientActivity, Clie
 from viewer.runtime.loop_calls import open_mailbox, post
 from viewer.runtime.worker import quiet_main
 
-GOODBYE_TIMEOUT_S = 3.0
-"""Seconds for clients to say goodbye when the window closes."""
+UNREGISTER_TIMEOUT_S = 3.0
+"""Seconds for clients to unregister when the window closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class OwnClientRow:
     spec: ClientSpec
     status: str = "starting"
     client_id: str = ""
-    words: str = ""
+    error: str = ""
     paused: bool = False
     delay: float = 0.0
     sent: int = 0
@@ -110,35 +110,35 @@ class OwnClients(QObject):
             options=options,
         )
         row = self.rows[spec.number] = OwnClientRow(spec, delay=spec.delay)
-        self._ask("add", spec)
+        self._send_command("add", spec)
         self.changed.emit()
         return row
 
     def slow(self, number: int, seconds: float) -> None:
         """Make each message take ``seconds`` longer."""
         self._change(number, delay=seconds)
-        self._ask("slow", number, seconds)
+        self._send_command("slow", number, seconds)
 
     def pause(self, number: int) -> None:
         """Pause or resume a client."""
         row = self.rows.get(number)
         if row is not None and row.runs:
             self._change(number, paused=not row.paused)
-            self._ask("resume" if row.paused else "pause", number)
+            self._send_command("resume" if row.paused else "pause", number)
 
     def stop(self, number: int) -> None:
-        """Stop a client with a goodbye; a broker of a lesson counts as ended at once."""
+        """Stop a client after unregistering; a broker of a lesson counts as ended at once."""
         if number in self.rows and self.rows[number].spec.kind == "broker":
             self._change(number, status="stopped")
-        self._ask("stop", number)
+        self._send_command("stop", number)
 
     def kill(self, number: int) -> None:
         """End a client like a killed process."""
-        self._ask("kill", number)
+        self._send_command("kill", number)
 
     def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
         """Delete what a lesson created, after all earlier commands."""
-        self._ask("forget", addresses, topics, groups)
+        self._send_command("forget", addresses, topics, groups)
 
     def close(self) -> None:
         """Stop all clients and end the process."""
@@ -148,7 +148,7 @@ class OwnClients(QObject):
             with contextlib.suppress(OSError):
                 pipe.send(("end",))
         if process is not None:
-            process.join(GOODBYE_TIMEOUT_S)
+            process.join(UNREGISTER_TIMEOUT_S)
             if process.is_alive():
                 process.terminate()
                 process.join(1)
@@ -159,9 +159,9 @@ class OwnClients(QObject):
             if row.runs:
                 self.rows[number] = replace(row, status="stopped")
 
-    # ---- below -------------------------------------------------------------------------------------------------------
+    # ---- the process -------------------------------------------------------------------------------------------------
 
-    def _ask(self, *command: object) -> None:
+    def _send_command(self, *command: object) -> None:
         if self._process is None or not self._process.is_alive():
             self._start()
         if self._pipe is not None:
@@ -186,11 +186,11 @@ class OwnClients(QObject):
             except (EOFError, OSError):
                 self._post(self._ended, pipe)
                 return
-            self._post(self._take, value)
+            self._post(self._on_report, value)
 
-    def _take(self, value: ClientStatus | ClientActivity) -> None:
+    def _on_report(self, value: ClientStatus | ClientActivity) -> None:
         if isinstance(value, ClientStatus):
-            self._change(value.number, status=value.status, client_id=value.client_id, words=value.words)
+            self._change(value.number, status=value.status, client_id=value.client_id, error=value.error)
             return
         for client_id, count in value.sent.items():
             row = self.find(client_id)
@@ -205,7 +205,7 @@ class OwnClients(QObject):
         self._process = self._pipe = None
         for number, row in self.rows.items():
             if row.runs:
-                self.rows[number] = replace(row, status="killed", words=sentence("their process ended"))
+                self.rows[number] = replace(row, status="killed", error=sentence("their process ended"))
         self.changed.emit()
 
     def _change(self, number: int, **values: object) -> None:

@@ -322,7 +322,7 @@ class ClusterPane(Pane):
         """Pause on Space; other keys: see :meth:`ClientsBar.press`."""
         if event.key() == Qt.Key.Key_Space:
             self.pause_now()
-        elif not self.clients.press(event):
+        elif not self.clients.handle_key(event):
             super().keyPressEvent(event)
 
     def status(self) -> str:

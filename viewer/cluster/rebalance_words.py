@@ -30,8 +30,8 @@ REASONS = {
 }
 """Reasons of a rebalance in the words of :mod:`engine.client`, with their labels."""
 LISTS_AFTER_MS, LISTS_BEFORE_MS = 30_000, 2_000
-"""Ms after a step in which client lists still belong to it, and ms before it in which a client may have seen it
-already.
+"""Client lists from LISTS_BEFORE_MS before a step to LISTS_AFTER_MS after it belong to the step: a client may see a
+change before our reading does.
 """
 
 
@@ -68,17 +68,17 @@ class MoveRow:
     change: str
 
 
-def length(span: DurationBounds) -> str:
+def duration_range(span: DurationBounds) -> str:
     """Return ``2.0–4.0 s``: lower and upper bound."""
     return f"{span.min_ms / 1000:.1f}–{span.max_ms / 1000:.1f} s"
 
 
-def short(queue: Queue) -> str:
+def short_name(queue: Queue) -> str:
     """Return ``broker-a q2``."""
     return f"{queue.broker} q{queue.queue_id}"
 
 
-def names(model: ClusterModel, clients: Sequence[str]) -> str:
+def client_names(model: ClusterModel, clients: Sequence[str]) -> str:
     """Return the short names, in the given order."""
     return " ".join(model.name_of(client_id) for client_id in clients)
 
@@ -87,22 +87,22 @@ def step_words(model: ClusterModel, step: AllocationStep) -> str:
     """Describe a step: clients that joined or left, or only moved queues."""
     parts = []
     if step.number == 1:
-        return tr("at the first reading: {names}", names=names(model, step.clients) or "–")
+        return tr("at the first reading: {names}", names=client_names(model, step.clients) or "–")
     if step.joined:
-        parts.append(tr("{names} joins", names=names(model, step.joined)))
+        parts.append(tr("{names} joins", names=client_names(model, step.joined)))
     killed = [client for client in step.departed if client in model.killed]
     departed = [client for client in step.departed if client not in model.killed]
     if killed:
-        parts.append(tr("{names} killed", names=names(model, killed)))
+        parts.append(tr("{names} killed", names=client_names(model, killed)))
     if departed:
-        parts.append(tr("{names} left", names=names(model, departed)))
+        parts.append(tr("{names} left", names=client_names(model, departed)))
     idle = [
         client
         for client in step.joined
         if not any(client in queue_owners for queue_owners in step.owners_after.values())
     ]
     if idle:
-        parts.append(tr("{names} idle", names=names(model, idle)))
+        parts.append(tr("{names} idle", names=client_names(model, idle)))
     return ", ".join(parts) or tr("queues move")
 
 
@@ -149,10 +149,10 @@ def impacts(
     else:
         queue, span = worst
         further_count = len(step.pauses) - 1
-        note = tr("{queue} had no owner", queue=short(queue))
+        note = tr("{queue} had no owner", queue=short_name(queue))
         if further_count:
             note += " · " + tr_plural("{n:,} more queue", "{n:,} more queues", n=further_count)
-        step_impacts.append(Impact(tr("Pause"), length(span), note, "warn"))
+        step_impacts.append(Impact(tr("Pause"), duration_range(span), note, "warn"))
     step_impacts.append(_duplicates(step))
     burst = step.worst_burst
     if burst is None:
@@ -161,7 +161,7 @@ def impacts(
         queue, rates = burst
         note = tr(
             "{queue}: {after} after {before}",
-            queue=short(queue),
+            queue=short_name(queue),
             after=f"{rates.rate_after:,.0f} /s",
             before=f"{rates.rate_before:,.0f} /s",
         )
@@ -190,13 +190,13 @@ def _counted_impacts(step: AllocationStep, deliveries: Deliveries, group: str, e
     else:
         other_pauses = [pause_ms for queue, pause_ms in pauses.items() if queue != worst]
         figure, max_other_ms = f"{pauses[worst]:,} ms", max(other_pauses, default=0)
-        note = tr("{queue}; the others at most {n:,} ms", queue=short(worst), n=max_other_ms)
+        note = tr("{queue}; the others at most {n:,} ms", queue=short_name(worst), n=max_other_ms)
         if worst in ongoing_pauses:
             figure = f"≥ {figure}"
-            note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short(worst), n=max_other_ms)
+            note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short_name(worst), n=max_other_ms)
         yield Impact(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE_MS else "ok")
     repeated = deliveries.repeated(group, step.begin, end)
-    note = tr("of {n:,} delivered since, by queue and offset", n=deliveries.handed(group, step.begin, end))
+    note = tr("of {n:,} delivered since, by queue and offset", n=deliveries.delivered_count(group, step.begin, end))
     if deliveries.dropped:
         note += " · " + tr("at least this many ({n:,} not reported)", n=deliveries.dropped)
     yield Impact(tr("Delivered twice"), f"{len(repeated):,}", note, "warn" if repeated else "ok")
@@ -210,7 +210,7 @@ def _counted_impacts(step: AllocationStep, deliveries: Deliveries, group: str, e
         rate_before, rate_after = bursts[fastest]
         note = tr(
             "{queue}: {after} after {before}",
-            queue=short(fastest),
+            queue=short_name(fastest),
             after=f"{rate_after:,.0f} /s",
             before=f"{rate_before:,.0f} /s",
         )
@@ -240,12 +240,12 @@ def list_rows(model: ClusterModel, line: Timeline, step: AllocationStep) -> list
         ListRow(
             model.name_of(rebalance.client_id),
             rebalance.time_ms,
-            names(model, rebalance.client_ids),
+            client_names(model, rebalance.client_ids),
             _short(rebalance.owned),
             " ".join(
                 [
-                    *(f"+{short(queue)}" for queue in rebalance.added),
-                    *(f"−{short(queue)}" for queue in rebalance.released),
+                    *(f"+{short_name(queue)}" for queue in rebalance.added),
+                    *(f"−{short_name(queue)}" for queue in rebalance.released),
                 ]
             ),
             tr(REASONS.get(rebalance.reason, rebalance.reason)),
@@ -256,14 +256,14 @@ def list_rows(model: ClusterModel, line: Timeline, step: AllocationStep) -> list
 
 
 def _short(queues: Sequence[Queue]) -> str:
-    return ", ".join(short(queue) for queue in queues) or "–"
+    return ", ".join(short_name(queue) for queue in queues) or "–"
 
 
 def _duplicates(step: AllocationStep) -> Impact:
     notes = []
     if step.doubles:
         queue, span = max(step.doubles.items(), key=lambda item: item[1].max_ms)
-        notes.append(tr("{queue} had two owners for {span}", queue=short(queue), span=length(span)))
+        notes.append(tr("{queue} had two owners for {span}", queue=short_name(queue), span=duration_range(span)))
     if step.went_back:
         notes.append(tr("offsets fell by {n:,}: these are read again", n=step.went_back))
     notes.append(tr("the number is unknown: no admin request shows it"))
@@ -279,7 +279,7 @@ def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
             step.begin,
             step_words(model, step),
             step.moved,
-            length(step.worst_pause[1]) if step.worst_pause is not None else "",
+            duration_range(step.worst_pause[1]) if step.worst_pause is not None else "",
             f"× {step.worst_burst[1].factor:.1f}" if step.worst_burst is not None else "",
             step.idle,
         )
@@ -304,9 +304,9 @@ def move_rows(model: ClusterModel, step: AllocationStep) -> list[MoveRow]:
         )
         rows.append(
             MoveRow(
-                queue_name(queue) if has_several_topics else short(queue),
-                names(model, owners_before) or "–",
-                names(model, owners_after) or "–",
+                queue_name(queue) if has_several_topics else short_name(queue),
+                client_names(model, owners_before) or "–",
+                client_names(model, owners_after) or "–",
                 change,
             )
         )

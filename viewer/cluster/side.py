@@ -19,8 +19,9 @@ from viewer.widgets.boxes import column, scrolling
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.facts import Fact, Facts
 
-SIDE_WIDTH, MAX_LINES = 376, 60
-"""Width in px, and maximum number of lines of an item; the Tables tab shows all."""
+SIDE_WIDTH_PX = 376
+MAX_LINES = 60
+"""Maximum number of lines of an item; the Tables tab shows all."""
 
 
 class MinuteCurve(Canvas):
@@ -29,11 +30,14 @@ class MinuteCurve(Canvas):
     def __init__(self) -> None:
         super().__init__("cluster.minute", tr("A minute of its rate"), 96, Qt.FocusPolicy.NoFocus, followed=False)
         self._points: list[tuple[int, float | None]] = []
-        self._place = -1
+        self._colour_number = -1
 
-    def show_minute(self, points: deque[tuple[int, float | None]], place: int) -> None:
-        """Show these points, (ms, messages a second), in the colour of a client."""
-        self._points, self._place = list(points), place
+    def show_minute(self, points: deque[tuple[int, float | None]], colour_number: int) -> None:
+        """Show these points, (ms, messages a second).
+
+        ``colour_number`` is the client's place in the palette; −1 for the accent colour.
+        """
+        self._points, self._colour_number = list(points), colour_number
         known_rates = [rate for _, rate in points if rate is not None]
         self.setAccessibleDescription(f"{known_rates[-1]:,.0f} /s" if known_rates else "…")
         self.update()
@@ -70,7 +74,7 @@ class MinuteCurve(Canvas):
             else:
                 path.moveTo(point)
             drawn = True
-        p.setPen(QPen(client_colour(self._place) if self._place >= 0 else C("accent"), 2))
+        p.setPen(QPen(client_colour(self._colour_number) if self._colour_number >= 0 else C("accent"), 2))
         p.drawPath(path)
 
 
@@ -83,7 +87,10 @@ def _round_up(value: float) -> float:
 
 
 class SidePanel(ThemedPanel):
-    """Emits ``chosen(Selection)`` when a line is clicked, ``placeRequested(place)`` when a link is clicked."""
+    """Details and links of the selection.
+
+    Emits ``chosen(Selection)`` when a line is clicked, ``placeRequested(place)`` when a link is clicked.
+    """
 
     chosen = Signal(object)
     placeRequested = Signal(object)
@@ -122,7 +129,7 @@ class SidePanel(ThemedPanel):
         follow(self, self._fit)
 
     def _fit(self) -> None:
-        self.setFixedWidth(px(SIDE_WIDTH))
+        self.setFixedWidth(px(SIDE_WIDTH_PX))
 
     def show_chosen(self, model: ClusterModel, item_links: Callable[[Selection], list[tuple[str, object]]]) -> None:
         """Show the model's selection; ``item_links`` returns labels and places of its links."""
@@ -139,10 +146,12 @@ class SidePanel(ThemedPanel):
             else ""
         )
         self.hidden_note.setVisible(hidden_count > 0)
-        key = {"client": (chosen.group, chosen.name), "group": (chosen.name, ""), "topic": ("", chosen.name)}.get(
-            chosen.kind
-        )
-        minute = model.minutes.get(key) if key is not None else None
+        minute_key = {
+            "client": (chosen.group, chosen.name),
+            "group": (chosen.name, ""),
+            "topic": ("", chosen.name),
+        }.get(chosen.kind)
+        minute = model.minutes.get(minute_key) if minute_key is not None else None
         for part in (self.curve_head, self.curve):
             part.setVisible(minute is not None)
         if minute is not None:

@@ -145,7 +145,7 @@ class ClusterWatch(QObject):
         self.readingAdded.emit()
 
     def _on_activity(self, activity: ClientActivity) -> None:
-        self.model.deliveries.add(activity.handed, activity.shared, activity.dropped)
+        self.model.deliveries.add(activity.deliveries, activity.rebalances, activity.dropped)
         if activity.events:
             for lesson_run in self.lessons.values():
                 lesson_run.record.take(activity.events)

@@ -21,7 +21,7 @@ from viewer.cluster.own_clients import OwnClients
 def bar(shown, monkeypatch) -> ClientsBar:
     made_bar = ClientsBar()
     commands: list[tuple[object, ...]] = []
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
+    monkeypatch.setattr(OwnClients, "_send_command", lambda _self, *command: commands.append(command))
     made_bar.model, made_bar.own = made.looked_at(made.small()), OwnClients(made_bar)
     made_bar.commands = commands  # type: ignore[attr-defined]
     shown(made_bar, width=1200)
@@ -32,14 +32,14 @@ def bar(shown, monkeypatch) -> ClientsBar:
 def test_escape_closes_the_form_and_restores_the_focus(bar, qtbot):
     """Esc did nothing, and after Add and Close the focus was on an arbitrary widget."""
     bar.producer.setFocus()
-    bar.ask("consumer")
+    bar.open_form("consumer")
     assert bar.topic.hasFocus()
     event = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
-    assert bar.press(event)
+    assert bar.handle_key(event)
     assert not bar.form.isVisible()
     assert bar.producer.hasFocus()
-    assert not bar.press(event), "nothing is open"
-    bar.ask("consumer")
+    assert not bar.handle_key(event), "nothing is open"
+    bar.open_form("consumer")
     bar.add()
     assert bar.producer.hasFocus()
 
@@ -49,9 +49,9 @@ def test_another_cluster_is_read_only_until_the_user_confirms(bar):
     bar.operationDone.connect(lambda name, _words, parameters: done.append((name, parameters)))
     bar.model.address = "10.0.0.1:9876"
     bar.refresh()
-    assert bar.lock.text() == "Read-only"
+    assert bar.read_only_label.text() == "Read-only"
     assert not bar.producer.isVisible()
-    bar.ask("producer")
+    bar.open_form("producer")
     assert not bar.form.isVisible()
     bar.add()
     assert bar.own.rows == {}
@@ -67,7 +67,7 @@ def test_a_client_is_added_with_the_chosen_start(bar):
     assert (bar.group.text(), bar.topic.text(), bar.amount.text()) == ("billing", "OrderPaid", "0")
     bar.amount.setText("x")
     bar.add()
-    assert bar.fault.text() == "Expected a group, a topic and a number."
+    assert bar.form_error.text() == "Expected a group, a topic and a number."
     bar.amount.setText("25")
     bar.add()
     assert not bar.form.isVisible()
@@ -76,41 +76,41 @@ def test_a_client_is_added_with_the_chosen_start(bar):
     assert (bar.group.text(), bar.topic.text(), bar.amount.text()) == ("senders", "OrderPaid", "100")
     bar.amount.setText("0")
     bar.add()
-    assert bar.fault.text()
+    assert bar.form_error.text()
     bar.amount.setText("50")
     bar.add()
     assert bar.own.rows[2].spec.rate == 50
     bar.model.choose(Selection("queue", queue=made.S[0]))
-    bar.ask("producer")
+    bar.open_form("producer")
     assert bar.topic.text() == "StockReserved"
 
 
 def test_a_killed_or_slowed_client_is_labelled_so(bar):
     """A killed client of ours was shown as "not one of yours", and Slow gave no sign that it was on."""
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
-    bar.own._take(ClientStatus(1, "running", made.C1.client_id))
+    bar.own._on_report(ClientStatus(1, "running", made.C1.client_id))
     bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
     bar.slow.click()
     bar.refresh()
     assert bar.slow.isChecked()
-    assert bar.words.text() == "slowed: each message takes 25 ms longer"
-    bar.own._take(ClientStatus(1, "killed", made.C1.client_id))
+    assert bar.status_label.text() == "slowed: each message takes 25 ms longer"
+    bar.own._on_report(ClientStatus(1, "killed", made.C1.client_id))
     bar.refresh()
-    assert bar.words.text() == "you killed this client"
+    assert bar.status_label.text() == "you killed this client"
 
 
 def test_the_chosen_client_is_slowed_paused_stopped_and_killed(bar):
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
-    bar.own._take(ClientStatus(1, "running", made.C1.client_id))
+    bar.own._on_report(ClientStatus(1, "running", made.C1.client_id))
     bar.model.choose(Selection("client", made.C2.client_id, "billing"))
     bar.refresh()
     assert not bar.kill.isVisible()
-    assert bar.words.text() == "this client is not one of yours"
+    assert bar.status_label.text() == "this client is not one of yours"
     bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
-    assert bar.name.text() == "C2"
-    assert bar.words.text() == "1 client, your own"
+    assert bar.selected_name.text() == "C2"
+    assert bar.status_label.text() == "1 client, your own"
     bar.slow.click()
     assert bar.own.rows[1].delay == SLOW_S
     bar.slow.click()
@@ -119,10 +119,10 @@ def test_the_chosen_client_is_slowed_paused_stopped_and_killed(bar):
     bar.stop.click()
     bar.kill.click()
     assert [command[0] for command in bar.commands] == ["add", "slow", "slow", "pause", "stop", "kill"]
-    bar.own.rows[1] = replace(bar.own.rows[1], words="no answer")
+    bar.own.rows[1] = replace(bar.own.rows[1], error="no answer")
     bar.refresh()
-    assert bar.words.text() == "consumer billing: no answer"
+    assert bar.status_label.text() == "consumer billing: no answer"
     bar.model.choose(Selection())
-    for deed in (bar.slow_now, bar.pause_now, lambda: bar.end(kill=True)):
-        deed()
+    for action in (bar.toggle_slow, bar.toggle_pause, lambda: bar.end_selected(kill=True)):
+        action()
     assert len(bar.commands) == 6

@@ -51,9 +51,9 @@ class Process:
         self._thread = threading.Thread(target=run, args=(theirs,))
         self._thread.start()
         self.statuses: list[ClientStatus] = []
-        self.handed = 0
+        self.delivered = 0
         self.sent = 0
-        self.shared = 0
+        self.rebalanced = 0
 
     def until(self, condition, expectation: str) -> None:
         end = time.monotonic() + SECONDS
@@ -65,8 +65,8 @@ class Process:
                     self.statuses.append(value)
                 else:
                     assert isinstance(value, ClientActivity)
-                    self.handed += len(value.handed)
-                    self.shared += len(value.shared)
+                    self.delivered += len(value.deliveries)
+                    self.rebalanced += len(value.rebalances)
                     self.sent += sum(value.sent.values())
 
     def status(self, number: int) -> str:
@@ -94,8 +94,8 @@ def test_clients_send_consume_and_end_in_every_way(served: Addresses) -> None:
     process.until(lambda: process.status(1) == "running", "it runs")
     process.until(lambda: process.sent > 5, "it sends")
     process.pipe.send(("add", ClientSpec(2, "consumer", names, "readers", "Orders")))
-    process.until(lambda: process.handed > 5, "it consumes")
-    assert process.shared > 0
+    process.until(lambda: process.delivered > 5, "it consumes")
+    assert process.rebalanced > 0
     for command in (("slow", 2, 0.01), ("pause", 2), ("resume", 2), ("pause", 1), ("resume", 1), ("slow", 9, 1.0)):
         process.pipe.send(command)
     process.pipe.send(("add", ClientSpec(3, "consumer", names, "readers", "Orders", delay=0.001)))
@@ -112,7 +112,7 @@ def test_a_missing_server_is_reported() -> None:
     process = Process()
     process.pipe.send(("add", ClientSpec(1, "producer", ("127.0.0.1:1",), "senders", "Orders")))
     process.until(lambda: process.status(1) == "failed", "it failed")
-    assert process.statuses[-1].words
+    assert process.statuses[-1].error
     process.pipe.send(("add", ClientSpec(2, "consumer", ("127.0.0.1:1",), "no group!", "Orders")))
     process.until(lambda: process.status(2) == "failed", "that is no group")
     process.end()
@@ -132,9 +132,9 @@ def test_events_become_one_report():
     activity = activity_of(ring.take(), 2)
     assert activity is not None
     assert (activity.sent, activity.dropped) == ({"p": 3}, 2)
-    assert activity.handed[0].queue == Queue("T", "a", 0)
-    assert activity.handed[0].offset == 7
-    assert activity.shared[0].added == (Queue("T", "a", 0),)
+    assert activity.deliveries[0].queue == Queue("T", "a", 0)
+    assert activity.deliveries[0].offset == 7
+    assert activity.rebalances[0].added == (Queue("T", "a", 0),)
     assert activity_of([]) is None
 
 
@@ -147,7 +147,7 @@ def test_events_of_a_lesson_are_reported_whole():
     assert activity_of([started]) is None
 
 
-def test_a_listener_refuses_and_stalls_as_configured(monkeypatch):
+def test_a_listener_rejects_and_stalls_as_configured(monkeypatch):
     monkeypatch.setattr("viewer.cluster.clients_process.STALL_S", 0.01)
     queue = MessageQueue("T", "a", 0)
 
@@ -157,14 +157,14 @@ def test_a_listener_refuses_and_stalls_as_configured(monkeypatch):
     async def walk() -> None:
         context = ConsumeContext(queue)
         assert [await ScriptedListener()([message(n)], context) for n in range(3)] == [True] * 3
-        assert [await ScriptedListener(refuses=2)([message(n)], context) for n in range(4)] == [
+        assert [await ScriptedListener(reject_every=2)([message(n)], context) for n in range(4)] == [
             False,
             True,
             False,
             True,
         ]
         begun = time.monotonic()
-        assert await ScriptedListener(stalls=5)([message(5)], context)
+        assert await ScriptedListener(stall_every=5)([message(5)], context)
         assert time.monotonic() - begun >= 0.01
 
     asyncio.run(walk())
@@ -184,10 +184,10 @@ def test_a_broker_of_a_lesson_comes_and_goes_with_its_clients(served: Addresses)
     few = Options(message_count=5, reports_events=True)
     process.pipe.send(("add", ClientSpec(2, "producer", names, "senders", "Own", rate=500, options=few)))
     process.until(lambda: process.sent == 5, "all are sent")
-    wrong = Options(settings="flushDiskType=NEVER")
+    wrong = Options(broker_settings="flushDiskType=NEVER")
     process.pipe.send(("add", ClientSpec(3, "broker", names, "own-2", "Own", options=wrong)))
     process.until(lambda: process.status(3) == "failed", "that is no setting")
-    assert "flushDiskType" in process.statuses[-1].words
+    assert "flushDiskType" in process.statuses[-1].error
     process.pipe.send(("stop", 1))
     process.until(lambda: process.status(1) == "stopped", "it is gone")
     process.end()

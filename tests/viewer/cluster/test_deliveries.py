@@ -23,7 +23,7 @@ def test_a_repeated_delivery_is_counted_by_its_offset():
         (n, "c1", "c2") for n in (6, 7, 8, 9)
     ]
     assert deliveries.repeated("g", 0, 2_000) == []
-    assert deliveries.handed("g", 0, 2_000) == 10
+    assert deliveries.delivered_count("g", 0, 2_000) == 10
     assert deliveries.knows("g")
     assert not deliveries.knows("other")
 
@@ -64,7 +64,7 @@ def test_old_deliveries_are_dropped(monkeypatch):
     deliveries = Deliveries()
     for number in range(150):
         deliveries.add(deliveries_at([number], first_offset=number))
-    assert deliveries.handed("g", 0, 1_000) <= 100
+    assert deliveries.delivered_count("g", 0, 1_000) <= 100
 
 
 def test_deliveries_older_than_half_an_hour_are_dropped():
@@ -72,8 +72,8 @@ def test_deliveries_older_than_half_an_hour_are_dropped():
     deliveries = Deliveries()
     for minute in range(120):
         deliveries.add(deliveries_at(range(minute * 60_000, minute * 60_000 + 60_000, 1_000), first_offset=minute * 60))
-    assert 1_800 <= deliveries.handed("g", 0, 1 << 60) <= 2_010
-    assert deliveries.handed("g", 119 * 60_000, 120 * 60_000) == 60
+    assert 1_800 <= deliveries.delivered_count("g", 0, 1 << 60) <= 2_010
+    assert deliveries.delivered_count("g", 119 * 60_000, 120 * 60_000) == 60
 
 
 def test_repeated_deliveries_are_dropped_with_age_too(monkeypatch):
@@ -88,7 +88,7 @@ def test_repeated_deliveries_are_dropped_with_age_too(monkeypatch):
     deliveries.add(deliveries_at([9_000, 9_010], first_offset=200))
     deliveries.add(deliveries_at([9_020, 9_030], client="c2", first_offset=50))
     assert deliveries.repeated("g", 0, 10_000) == [], "whoever had them first is forgotten with them"
-    assert deliveries.handed("g", 0, 10_000) == 4
+    assert deliveries.delivered_count("g", 0, 10_000) == 4
     deliveries.add(deliveries_at([9_040], client="c3", first_offset=50))
     (repeated,) = deliveries.repeated("g", 0, 10_000)
     assert (repeated.offset, repeated.first_client, repeated.second_client) == (50, "c2", "c3")

@@ -76,7 +76,7 @@ class FakeLabDesk(QObject):
 @pytest.fixture
 def bar(shown, monkeypatch) -> ClientsBar:
     clients_bar = ClientsBar()
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
+    monkeypatch.setattr(OwnClients, "_send_command", lambda _self, *_command: None)
     clients_bar.model, clients_bar.own = made.looked_at(made.small()), OwnClients(clients_bar)
     clients_bar.lab.session = FakeLabDesk()  # type: ignore[assignment]
     clients_bar.notes, clients_bar.edits, clients_bar.status_texts = [], [], []  # type: ignore[attr-defined]
@@ -89,18 +89,22 @@ def bar(shown, monkeypatch) -> ClientsBar:
 
 
 def test_queues_are_added_to_the_chosen_topic_and_removed(bar):
-    acts, desk = bar.lab, bar.lab.session
+    actions, desk = bar.lab, bar.lab.session
     bar.model.choose(Selection("queue", queue=made.B[0]))
-    acts.queues.click()
-    assert (acts.topic.text(), acts.at.currentText(), acts.amount.text()) == ("OrderPaid", "broker-b", "4")
-    assert acts.note.text() == "2 queues there now"
-    acts.amount.setText("none")
-    acts.do()
-    assert acts.fault.text() == "Expected a topic and a number of queues."
-    acts.amount.setText("3")
-    acts.go.click()
+    actions.queues.click()
+    assert (actions.topic.text(), actions.broker_choice.currentText(), actions.amount.text()) == (
+        "OrderPaid",
+        "broker-b",
+        "4",
+    )
+    assert actions.note.text() == "2 queues there now"
+    actions.amount.setText("none")
+    actions.apply_form()
+    assert actions.form_error.text() == "Expected a topic and a number of queues."
+    actions.amount.setText("3")
+    actions.submit.click()
     assert desk.done == [("queues", "broker-b", "OrderPaid", 5)]
-    assert not acts.form.isVisible()
+    assert not actions.form.isVisible()
     assert bar.notes == [("cluster.add.queues", {"topic": "OrderPaid", "broker": "broker-b", "queues": 5})]
     (edit,) = bar.edits
     assert edit.title == "3 queues of OrderPaid at broker-b"
@@ -109,65 +113,65 @@ def test_queues_are_added_to_the_chosen_topic_and_removed(bar):
 
 
 def test_a_users_own_store_is_written_only_after_a_confirmation(bar):
-    acts, desk = bar.lab, bar.lab.session
+    actions, desk = bar.lab, bar.lab.session
     desk.folder = None
-    acts.ask("queues")
-    acts.go.click()
+    actions.open_form("queues")
+    actions.submit.click()
     assert desk.done == []
-    assert "your own store" in acts.fault.text()
-    assert acts.go.text() == "Change it"
-    acts.topic.textEdited.emit("Orders")
-    assert acts.go.text() == "Add"
-    acts.go.click()
-    acts.go.click()
+    assert "your own store" in actions.form_error.text()
+    assert actions.submit.text() == "Change it"
+    actions.topic.textEdited.emit("Orders")
+    assert actions.submit.text() == "Add"
+    actions.submit.click()
+    actions.submit.click()
     assert desk.done[0][0] == "queues"
 
 
 def test_a_broker_is_added_beside_the_lab_ended_and_restarted(bar):
-    acts, desk = bar.lab, bar.lab.session
-    acts.broker.click()
-    assert acts.name.text() == "broker-c", "the first that is free"
-    assert acts.note.text() == "its store: orders-7-broker-c"
-    acts.name.setText("broker-a")
-    acts.do()
-    assert acts.fault.text().startswith("Expected the name of a new broker")
-    acts.name.setText("broker-c")
+    actions, desk = bar.lab, bar.lab.session
+    actions.broker.click()
+    assert actions.name.text() == "broker-c", "the first that is free"
+    assert actions.note.text() == "its store: orders-7-broker-c"
+    actions.name.setText("broker-a")
+    actions.apply_form()
+    assert actions.form_error.text().startswith("Expected the name of a new broker")
+    actions.name.setText("broker-c")
     desk.refuses = "there is a broker broker-c already"
-    acts.do()
-    assert acts.fault.text() == bar.status_texts[-1] == "there is a broker broker-c already"
+    actions.apply_form()
+    assert actions.form_error.text() == bar.status_texts[-1] == "there is a broker broker-c already"
     desk.refuses = ""
-    acts.do()
+    actions.apply_form()
     folder = Path("/labs/orders-7-broker-c")
     assert desk.done == [("add", "broker-c", folder)]
     bar.edits[-1].put(False)
     assert desk.done[-1] == ("end", "broker-c")
     bar.model.choose(Selection("broker", "broker-a"))
     bar.refresh()
-    assert not acts.end.isVisible(), "that of the lab's own store"
-    acts.end_now()
+    assert not actions.end.isVisible(), "that of the lab's own store"
+    actions.end_selected()
     bar.model.choose(Selection("broker", "broker-b"))
     bar.refresh()
-    assert acts.end.isVisible()
-    assert bar.name.text() == "broker-b"
-    assert bar.press(key(Qt.Key.Key_Delete))
+    assert actions.end.isVisible()
+    assert bar.selected_name.text() == "broker-b"
+    assert bar.handle_key(key(Qt.Key.Key_Delete))
     assert desk.done[-1] == ("end", "broker-b")
     bar.edits[-1].put(True)
     assert desk.done[-1] == ("add", "broker-b", Path("y"))
 
 
 def test_a_client_is_cut_from_one_broker_or_from_all(bar):
-    acts, desk = bar.lab, bar.lab.session
+    actions, desk = bar.lab, bar.lab.session
     bar.model.choose(Selection("client", made.C2.client_id, "billing"))
     bar.refresh()
-    assert not acts.cut.isEnabled()
-    assert acts.cut.toolTip() == "This client has no connection to a broker of the lab."
-    acts.cut_now()
-    assert bar.status_texts == [acts.cut.toolTip()]
+    assert not actions.cut.isEnabled()
+    assert actions.cut.toolTip() == "This client has no connection to a broker of the lab."
+    actions.cut_selected()
+    assert bar.status_texts == [actions.cut.toolTip()]
     bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
-    assert acts.cut.isEnabled()
-    assert bar.press(key(Qt.Key.Key_Delete, Qt.KeyboardModifier.ControlModifier))
-    menu = acts.cut.findChild(QMenu, "cluster.cut.menu")
+    assert actions.cut.isEnabled()
+    assert bar.handle_key(key(Qt.Key.Key_Delete, Qt.KeyboardModifier.ControlModifier))
+    menu = actions.cut.findChild(QMenu, "cluster.cut.menu")
     assert [action.text() for action in menu.actions()] == ["To broker-a", "To broker-b", "To all of them"]
     menu.actions()[1].trigger()
     menu.actions()[2].trigger()
@@ -175,40 +179,40 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     assert desk.done == [("cut", made.C1.client_id, "broker-b"), ("cut", made.C1.client_id, "")]
     assert bar.status_texts[-1] == "Cut 2 connections of C2: it reconnects by itself."
     desk.serving = replace(SERVING, clients=SERVING.clients[:1])
-    acts.cut_now()
+    actions.cut_selected()
     assert desk.done[-1] == ("cut", made.C1.client_id, "broker-a")
 
 
 def test_actions_are_disabled_with_a_reason_elsewhere(bar):
-    acts, desk = bar.lab, bar.lab.session
+    actions, desk = bar.lab, bar.lab.session
     assert {"cluster.add.queues", "cluster.add.broker"} <= bar.possible_commands().keys()
     assert bar.model.of_lab
-    acts.ask("queues")
+    actions.open_form("queues")
     for serving, output in (
         (replace(SERVING, namesrv="127.0.0.1:9"), "Read-only: the lab of this window serves 127.0.0.1:9."),
         (None, "Read-only: only a cluster that the lab serves can be changed (Lab, Serve)."),
     ):
         desk.serving = serving
         bar.refresh()
-        assert not acts.form.isVisible()
+        assert not actions.form.isVisible()
         assert not bar.model.of_lab
-        for tool in (acts.queues, acts.broker):
+        for tool in (actions.queues, actions.broker):
             assert not tool.isEnabled()
             assert tool.toolTip() == tool.accessibleDescription() == output
-        assert bar.press(key(Qt.Key.Key_Plus))
-        assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ControlModifier))
-        acts.cut_client("")
+        assert bar.handle_key(key(Qt.Key.Key_Plus))
+        assert bar.handle_key(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ControlModifier))
+        actions.cut_client("")
         assert bar.status_texts[-3:] == [output] * 3
     assert not {"cluster.add.queues", "cluster.cut"} & bar.possible_commands().keys()
     assert desk.done == []
 
 
 def test_keys_add_clients(bar):
-    assert bar.press(key(Qt.Key.Key_Insert))
-    assert bar.what.text() == "New consumer"
-    assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ShiftModifier))
-    assert bar.what.text() == "New producer"
-    assert not bar.press(key(Qt.Key.Key_A))
+    assert bar.handle_key(key(Qt.Key.Key_Insert))
+    assert bar.form_title.text() == "New consumer"
+    assert bar.handle_key(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ShiftModifier))
+    assert bar.form_title.text() == "New producer"
+    assert not bar.handle_key(key(Qt.Key.Key_A))
 
 
 def key(which: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> QKeyEvent:

@@ -105,7 +105,7 @@ def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
 
 def test_a_producer_that_avoids_the_slow_broker_finishes_sooner(record):
     slow, quick = MessageQueue("T", "slow", 0), MessageQueue("T", "quick", 0)
-    record.clients = {"p1": Options(), "p2": Options(avoids=True)}
+    record.clients = {"p1": Options(), "p2": Options(avoid_slow_brokers=True)}
     record.take(
         [
             sent(1_000, slow, 0, "a", "p1", 600),
@@ -130,7 +130,7 @@ def test_a_producer_that_avoids_the_slow_broker_finishes_sooner(record):
 
 
 def test_each_consumer_of_a_broadcast_is_counted_separately(record):
-    record.clients = {"c1": Options(), "named": Options(name="named")}
+    record.clients = {"c1": Options(), "named": Options(client_id="named")}
     record.take([sent(n, Q[0], n, f"k{n}") for n in range(6)])
     record.take([Started(10, "c1", G), Started(10, "named", G)])
     record.take([delivered(11, "c1", Q[0], n, f"k{n}") for n in range(6)])

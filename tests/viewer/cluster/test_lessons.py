@@ -14,7 +14,7 @@ from engine.cluster.state import Client, ClusterState, Group, Queue, QueueEnds
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientSpec
 from viewer.cluster.cluster_model import ClusterModel, Reading
 from viewer.cluster.deliveries import Delivery
-from viewer.cluster.lessons import ACTION_TIMEOUT_MS, LESSONS, Action, Lesson, LessonRun, _each_got, _one_got
+from viewer.cluster.lessons import ACTION_TIMEOUT_MS, LESSONS, Action, Lesson, LessonRun, _any_received, _each_received
 from viewer.cluster.markdown import lessons_markdown
 from viewer.cluster.own_clients import OwnClientRow
 from viewer.cluster.rebalance import timeline
@@ -30,7 +30,7 @@ def test_only_a_consumer_that_was_started_is_stopped_or_killed(lesson):
         if action.verb in {"stop", "kill"}:
             assert action.amount < consumers
     assert lesson.title
-    assert lesson.about
+    assert lesson.description
 
 
 def delivered(*client_ids):
@@ -38,13 +38,13 @@ def delivered(*client_ids):
 
 
 def test_each_consumer_must_have_received_its_messages():
-    condition = _each_got(2, 2).condition
+    condition = _each_received(2, 2).condition
     assert not condition(delivered("a", "a", "b"))
     assert condition(delivered("a", "a", "b", "b"))
 
 
 def test_one_consumer_is_enough_if_one_is_required():
-    condition = _one_got(2).condition
+    condition = _any_received(2).condition
     assert not condition(delivered("a", "b"))
     assert condition(delivered("a", "b", "b"))
 
@@ -70,7 +70,7 @@ class FakeOwnClients:
         return self.rows[number]
 
     def tell(self, number, status, words=""):
-        self.rows[number] = replace(self.rows[number], status=status, words=words)
+        self.rows[number] = replace(self.rows[number], status=status, error=words)
 
     def stop(self, number):
         self.done.append(("stop", number))
@@ -119,7 +119,7 @@ def test_the_kill_waits_for_its_time_and_is_reported_in_one_line(model):
     for second in range(3):
         model.take(Reading(state(run, second, "aabb")))
         run.go_on(model, own_clients)
-    assert run.lesson.actions[run.done] == Action("shared", 3), "two of three share them"
+    assert run.lesson.actions[run.done] == Action("all queues owned", 3), "two of three share them"
     model.deliveries.add(Delivery(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
     place = MessageQueue(run.topic, "broker-a", 1)
     run.record.take([Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000)])
@@ -189,7 +189,7 @@ def test_the_clients_events_decide_and_are_kept(model):
         ("producer", "retry-lesson-3", "retry-Lesson-3"),
         ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
     ]
-    assert own_clients.rows[2].spec.options.refuses == 5
+    assert own_clients.rows[2].spec.options.reject_every == 5
     assert all(row.spec.options.reports_events for row in own_clients.rows.values())
     position = MessageQueue(run.topic, "retry-3", 0)
     sent = [Sent(n, "p", run.group, position, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
@@ -256,7 +256,7 @@ def test_a_broadcast_consumer_restarts_with_its_name_and_mode(model):
     send_and_deliver(40, 60, "consumer@2")
     run.go_on(model, own_clients)
     assert own_clients.rows[5].spec.options == own_clients.rows[3].spec.options
-    assert own_clients.rows[5].spec.options.name == "broadcast-lesson-3-2"
+    assert own_clients.rows[5].spec.options.client_id == "broadcast-lesson-3-2"
     send_and_deliver(0, 0)
     run.record.take([Delivered(n, "consumer@3", run.group, queue, n, f"m{n}", f"1-{n}", 0, 0) for n in range(60, 100)])
     run.go_on(model, own_clients)

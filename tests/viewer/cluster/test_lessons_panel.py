@@ -18,7 +18,7 @@ from viewer.widgets.basics import Label
 @pytest.fixture
 def panel(shown, monkeypatch) -> LessonsPanel:
     commands: list[tuple[object, ...]] = []
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
+    monkeypatch.setattr(OwnClients, "_send_command", lambda _self, *command: commands.append(command))
     made_panel = LessonsPanel()
     made_panel.model, made_panel.own = made.looked_at(made.small()), OwnClients(made_panel)
     made_panel.commands = commands  # type: ignore[attr-defined]

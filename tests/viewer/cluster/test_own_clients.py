@@ -20,7 +20,7 @@ NAMES = ("127.0.0.1:9876",)
 def sent_commands(monkeypatch) -> list[tuple[object, ...]]:
     """Return the list of commands for the process; no process is started."""
     commands: list[tuple[object, ...]] = []
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
+    monkeypatch.setattr(OwnClients, "_send_command", lambda _self, *command: commands.append(command))
     return commands
 
 
@@ -37,14 +37,14 @@ def test_rows_follow_commands_and_reports(themed_app, sent_commands):
     producer = own_clients.add("producer", NAMES, "senders", "Orders", 100)
     consumer = own_clients.add("consumer", NAMES, "readers", "Orders", 25)
     assert (producer.spec.rate, consumer.spec.delay) == (100, 0.025)
-    own_clients._take(ClientStatus(1, "running", "p@1"))
-    own_clients._take(ClientStatus(2, "running", "c@1"))
+    own_clients._on_report(ClientStatus(1, "running", "p@1"))
+    own_clients._on_report(ClientStatus(2, "running", "c@1"))
     assert own_clients.running == 2
     assert own_clients.find("c@1") is own_clients.rows[2]
     assert own_clients.find("") is None
     saw = []
     own_clients.activityReported.connect(saw.append)
-    own_clients._take(ClientActivity(sent={"p@1": 12, "nobody": 3}))
+    own_clients._on_report(ClientActivity(sent={"p@1": 12, "nobody": 3}))
     assert own_clients.rows[1].sent == 12
     assert len(saw) == 1
     own_clients.pause(2)
@@ -53,13 +53,13 @@ def test_rows_follow_commands_and_reports(themed_app, sent_commands):
     own_clients.stop(1)
     own_clients.kill(2)
     assert [command[0] for command in sent_commands] == ["add", "add", "pause", "resume", "slow", "stop", "kill"]
-    own_clients._take(ClientStatus(1, "stopped", "p@1"))
+    own_clients._on_report(ClientStatus(1, "stopped", "p@1"))
     assert own_clients.find("p@1") is None
-    own_clients._take(ClientStatus(2, "failed", "c@1", "no name server answers"))
-    assert own_clients.rows[2].words == "no name server answers"
+    own_clients._on_report(ClientStatus(2, "failed", "c@1", "no name server answers"))
+    assert own_clients.rows[2].error == "no name server answers"
     assert own_clients.running == 0
     own_clients.pause(2)
-    own_clients._take(ClientStatus(99, "running"))
+    own_clients._on_report(ClientStatus(99, "running"))
 
 
 def test_clients_end_with_their_process(themed_app, sent_commands):
@@ -73,12 +73,12 @@ def test_clients_end_with_their_process(themed_app, sent_commands):
 def test_a_real_consumer_gets_a_real_producers_messages(themed_app, tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
         own_clients = OwnClients()
-        handed: list[object] = []
-        own_clients.activityReported.connect(lambda observed: handed.extend(observed.handed))
+        deliveries: list[object] = []
+        own_clients.activityReported.connect(lambda observed: deliveries.extend(observed.deliveries))
         own_clients.add("producer", (addresses.namesrv,), "senders", "Orders", 100)
         until(lambda: own_clients.rows[1].sent > 3, "it sends")
         own_clients.add("consumer", (addresses.namesrv,), "readers", "Orders", 0)
-        until(lambda: len(handed) > 3, "it consumes")
+        until(lambda: len(deliveries) > 3, "it consumes")
         process = own_clients._process
         own_clients.kill(2)
         until(lambda: own_clients.rows[2].status == "killed", "it is killed")
@@ -90,9 +90,9 @@ def test_a_real_consumer_gets_a_real_producers_messages(themed_app, tmp_path: Pa
 
 def test_a_lesson_broker_is_no_client_and_ends_on_request(themed_app, sent_commands):
     own_clients = OwnClients()
-    own_clients.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
-    own_clients._take(ClientStatus(1, "running", "slow-1"))
-    assert own_clients.row(1).spec.options.slow == 0.5
+    own_clients.add("broker", NAMES, "slow-1", "T", 0, Options(flush_delay_s=0.5))
+    own_clients._on_report(ClientStatus(1, "running", "slow-1"))
+    assert own_clients.row(1).spec.options.flush_delay_s == 0.5
     assert (own_clients.running, own_clients.ended_brokers) == (0, set())
     own_clients.stop(1)
     assert own_clients.ended_brokers == {"slow-1"}

@@ -14,9 +14,9 @@ from viewer.cluster.deliveries import Delivery, RebalanceEvent
 from viewer.cluster.rebalance import Burst, DurationBounds, Timeline, timeline
 from viewer.cluster.rebalance_words import (
     REASONS,
+    duration_range,
     end_of_step_ms,
     impacts,
-    length,
     list_rows,
     mark_words,
     move_rows,
@@ -70,7 +70,7 @@ def test_impacts_have_a_figure_each():
     assert (repeated.figure, repeated.kind) == ("≥ 40", "warn")
     assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in repeated.note
     assert (burst.figure, burst.note) == ("× 3.1", "broker-a q1: 310 /s after 100 /s")
-    assert length(DurationBounds(500, 1_500)) == "0.5–1.5 s"
+    assert duration_range(DurationBounds(500, 1_500)) == "0.5–1.5 s"
 
 
 def test_each_queue_has_its_old_and_new_owner():

@@ -139,7 +139,7 @@ def test_a_closing_window_writes_its_recording(works, themed_app, tmp_path):
 
 
 def test_brokers_of_ended_lessons_are_dropped(watch, works, monkeypatch):
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
+    monkeypatch.setattr(OwnClients, "_send_command", lambda _self, *_command: None)
     watch.begin("a:1")
     works.items(Reading(made.small()))
     names = {broker.name for broker in watch.model.state.brokers}
