@@ -23,7 +23,7 @@ from viewer.look import assets
 from viewer.look.theme import theme
 from viewer.runtime.garbage import LoopGarbage
 from viewer.runtime.settings import Settings
-from viewer.shell.app import SWITCH_SECONDS
+from viewer.shell.app import SWITCH_INTERVAL_S
 from viewer.shell.main_window import MainWindow
 from viewer.shell.windows import close_all
 
@@ -54,7 +54,7 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     with garbage_on_main_thread.what_is_new():
         garbage = LoopGarbage()
         switch_interval = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_SECONDS)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         yield event_loop
         sys.setswitchinterval(switch_interval)
         garbage.end()

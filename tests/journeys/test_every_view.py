@@ -19,7 +19,7 @@ pytestmark = pytest.mark.journey
 LOG, QUEUE, STEPS, FINDINGS, PLAN = "units.table", "queue.table", "trace.steps", "findings.table", "recovery.plan"
 
 
-def test_row_22_and_23_queue_with_verdicts_and_where_groups_read_next(run: Run, walker: Walker, orders: Path) -> None:
+def test_and_23_queue_with_verdicts_and_where_groups_read_next(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "queue:StockReserved/1")
         await walker.rest()
@@ -85,7 +85,7 @@ async def traced(walker: Walker, topic: str, key: str) -> list[str]:
     return [row["Verdict"] for row in walker.rows(STEPS)]
 
 
-def test_row_32_and_33_a_trace_walks_the_chains_names_collisions_and_leads_to_units(
+def test_and_33_a_trace_walks_the_chains_names_collisions_and_leads_to_units(
     run: Run, walker: Walker, orders: Path
 ) -> None:
     async def walk() -> None:
@@ -110,7 +110,7 @@ def test_row_32_and_33_a_trace_walks_the_chains_names_collisions_and_leads_to_un
     run(walk())
 
 
-def test_row_35_files_that_a_window_passes_over_are_named(run: Run, walker: Walker, orders: Path) -> None:
+def test_files_that_a_window_passes_over_are_named(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "index")
         walker.find(QLineEdit, "trace.begin").setText("2026-11-21 11:39:20Z")
@@ -128,7 +128,7 @@ def test_row_35_files_that_a_window_passes_over_are_named(run: Run, walker: Walk
     run(walk())
 
 
-def test_row_34_a_loop_in_a_chain_is_survived_and_named(run: Run, walker: Walker, damaged: Path) -> None:
+def test_a_loop_in_a_chain_is_survived_and_named(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged)
         verdicts = await traced(walker, "ShipmentEvents", "SO-000421")
@@ -173,7 +173,7 @@ def test_positions_say_what_is_known_and_what_is_not(run: Run, walker: Walker, d
     run(walk())
 
 
-def test_row_46_findings_lead_to_their_bytes_and_mark_the_tree(run: Run, walker: Walker, damaged: Path) -> None:
+def test_findings_lead_to_their_bytes_and_mark_the_tree(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "findings")
         session = walker.window.session

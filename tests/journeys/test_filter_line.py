@@ -129,7 +129,7 @@ def test_words_are_completed(run: Run, walker: Walker, orders: Path) -> None:
     run(walk())
 
 
-def test_row_80_a_long_answer_has_its_first_rows_stops_and_goes_on(
+def test_a_long_answer_has_its_first_rows_stops_and_goes_on(
     run: Run, walker: Walker, orders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_filter, "FIRST_BYTES", 1 << 16)

@@ -33,7 +33,7 @@ def cell(walker: Walker, name: str, head: str) -> None:
     table.setCurrentIndex(table.model().index(table.currentIndex().row(), walker.heads(name).index(head)))
 
 
-def test_row_57_filter_from_any_cell(run: Run, walker: Walker, orders: Path) -> None:
+def test_filter_from_any_cell(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 5)
@@ -63,7 +63,7 @@ def test_row_57_filter_from_any_cell(run: Run, walker: Walker, orders: Path) -> 
     run(walk())
 
 
-def test_row_57_filter_from_a_field_of_the_tree(run: Run, walker: Walker, orders: Path) -> None:
+def test_filter_from_a_field_of_the_tree(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 4)
@@ -84,7 +84,7 @@ def test_row_57_filter_from_a_field_of_the_tree(run: Run, walker: Walker, orders
     run(walk())
 
 
-def test_row_57_a_cell_of_a_queue_filters_the_log(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_cell_of_a_queue_filters_the_log(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "queue:OrderPaid/1/3")
         table = walker.table("queue.table")
@@ -105,7 +105,7 @@ def test_row_57_a_cell_of_a_queue_filters_the_log(run: Run, walker: Walker, orde
     run(walk())
 
 
-def test_row_56_values_of_the_store_are_offered(run: Run, walker: Walker, orders: Path) -> None:
+def test_values_of_the_store_are_offered(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         pane = walker.window.pane("log")
@@ -126,7 +126,7 @@ def test_row_56_values_of_the_store_are_offered(run: Run, walker: Walker, orders
     run(walk())
 
 
-def test_row_62_a_filter_is_saved_renamed_deleted_and_found_by_name(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_filter_is_saved_renamed_deleted_and_found_by_name(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 3)

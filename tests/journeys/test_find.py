@@ -37,7 +37,7 @@ def result_text(walker: Walker) -> str:
     return walker.find(QLabel, "find.result").text()
 
 
-def test_row_58_find_text_goes_from_hit_to_hit(run: Run, walker: Walker, orders: Path) -> None:
+def test_find_text_goes_from_hit_to_hit(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 2)
@@ -63,7 +63,7 @@ def test_row_58_find_text_goes_from_hit_to_hit(run: Run, walker: Walker, orders:
     run(walk())
 
 
-def test_row_58_find_bytes_regex_and_numbers(run: Run, walker: Walker, orders: Path) -> None:
+def test_find_bytes_regex_and_numbers(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await find(walker, "DA A3 ?? A7", "hex")
@@ -79,7 +79,7 @@ def test_row_58_find_bytes_regex_and_numbers(run: Run, walker: Walker, orders: P
     run(walk())
 
 
-def test_row_63_find_says_what_was_scanned_and_that_it_went_round(run: Run, walker: Walker, orders: Path) -> None:
+def test_find_says_what_was_scanned_and_that_it_went_round(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await find(walker, "nobody wrote this")
@@ -92,7 +92,7 @@ def test_row_63_find_says_what_was_scanned_and_that_it_went_round(run: Run, walk
     run(walk())
 
 
-def test_row_58_find_stays_in_the_rows_of_the_filter(run: Run, walker: Walker, orders: Path) -> None:
+def test_find_stays_in_the_rows_of_the_filter(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, 'filter:topic = "UserClicks"')
         await ended(walker)
@@ -108,7 +108,7 @@ def test_row_58_find_stays_in_the_rows_of_the_filter(run: Run, walker: Walker, o
     run(walk())
 
 
-def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, walker: Walker, orders: Path) -> None:
+def test_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         table, field = walker.table(LOG), walker.find(QLineEdit, "find.field")
@@ -153,7 +153,7 @@ def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, wal
     run(walk())
 
 
-def test_row_58_find_counts_in_tables_and_in_their_chosen_rows(run: Run, walker: Walker, damaged: Path) -> None:
+def test_find_counts_in_tables_and_in_their_chosen_rows(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "queue:OrderPaid/1")
         table = walker.table("queue.table")
@@ -179,7 +179,7 @@ def test_row_58_find_counts_in_tables_and_in_their_chosen_rows(run: Run, walker:
     run(walk())
 
 
-def test_row_73_the_chosen_rows_are_exported(run: Run, walker: Walker, orders: Path, tmp_path: Path) -> None:
+def test_the_chosen_rows_are_exported(run: Run, walker: Walker, orders: Path, tmp_path: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         table = walker.table(LOG)
@@ -209,7 +209,7 @@ def test_row_73_the_chosen_rows_are_exported(run: Run, walker: Walker, orders: P
     run(walk())
 
 
-def test_row_58_find_in_other_tables(run: Run, walker: Walker, damaged: Path) -> None:
+def test_find_in_other_tables(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "queue:OrderPaid/1")
         await walker.act("find.open")

@@ -89,7 +89,7 @@ class LabWalker:
             await asyncio.sleep(0.02)
 
 
-def test_row_68_a_message_is_put_and_seen_as_bytes_and_in_the_log(run: Run, walker: Walker, lab: LabWalker) -> None:
+def test_a_message_is_put_and_seen_as_bytes_and_in_the_log(run: Run, walker: Walker, lab: LabWalker) -> None:
     async def walk() -> None:
         await lab.make(2)
         assert walker.find(QWidget, "promise").text() == "Lab store, open for writing"
@@ -110,9 +110,7 @@ def test_row_68_a_message_is_put_and_seen_as_bytes_and_in_the_log(run: Run, walk
     run(walk())
 
 
-def test_row_68_a_pulled_plug_is_recovered_and_compared(
-    run: Run, walker: Walker, lab: LabWalker, tmp_path: Path
-) -> None:
+def test_a_pulled_plug_is_recovered_and_compared(run: Run, walker: Walker, lab: LabWalker, tmp_path: Path) -> None:
     async def walk() -> None:
         assert await walker.window.lab.open_lab(tmp_path / "lab" / "pool", PRESETS[2].config, "5.3")
         await lab.until(lambda: lab.session.sample is not None, "the engine answers")
@@ -159,7 +157,7 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
     run(walk())
 
 
-def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
+def test_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
     run: Run, walker: Walker, lab: LabWalker, tmp_path: Path
 ) -> None:
     async def walk() -> None:

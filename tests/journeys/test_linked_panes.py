@@ -25,7 +25,7 @@ def point_of(view: HexView, offset: int) -> QPointF:
     raise AssertionError(f"byte {offset} is not on the screen")
 
 
-def test_row_12_a_row_brings_its_fields_and_its_bytes(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_row_brings_its_fields_and_its_bytes(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         assert walker.table(LOG).currentIndex().row() == 0
@@ -46,7 +46,7 @@ def test_row_12_a_row_brings_its_fields_and_its_bytes(run: Run, walker: Walker, 
     run(walk())
 
 
-def test_row_12_a_field_and_its_bytes_are_chosen_together(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_field_and_its_bytes_are_chosen_together(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         start = walker.value(LOG, "Physical offset")
@@ -87,7 +87,7 @@ def test_bytes_are_copied_in_three_forms(run: Run, walker: Walker, orders: Path)
     run(walk())
 
 
-def test_row_8_queue_entry_unit_and_back_and_forward(run: Run, walker: Walker, orders: Path) -> None:
+def test_queue_entry_unit_and_back_and_forward(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "queue:OrderPaid/1/7")
         assert walker.value("queue.table", "Queue offset") == 7
@@ -112,7 +112,7 @@ def test_row_8_queue_entry_unit_and_back_and_forward(run: Run, walker: Walker, o
     run(walk())
 
 
-def test_row_1_unit_leads_to_its_queue_entry_and_its_index_entries(run: Run, walker: Walker, orders: Path) -> None:
+def test_unit_leads_to_its_queue_entry_and_its_index_entries(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 6)
@@ -161,7 +161,7 @@ def test_after_many_jumps_what_is_shown_belongs_to_the_chosen_row(run: Run, walk
     run(walk())
 
 
-def test_row_80_rows_have_numbers_once_they_are_counted_behind(run: Run, walker: Walker, orders: Path) -> None:
+def test_rows_have_numbers_once_they_are_counted_behind(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         table = walker.table(LOG)

@@ -26,12 +26,12 @@ async def watched(walker: Walker, folder: Path) -> PositionsPane:
     await lab.session.set_load(LoadSettings(rate=200, body_size=300))
     pane = walker.window.pane("positions")
     assert isinstance(pane, PositionsPane)
-    await walker.until(lambda: len(pane.over_time.history.took) > 2, "flushes come")
+    await walker.until(lambda: len(pane.over_time.history.flush_ms) > 2, "flushes come")
     await walker.until(lambda: pane.over_time.ready, "plots come")
     return pane
 
 
-def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, walker: Walker, tmp_path: Path) -> None:
+def test_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, walker: Walker, tmp_path: Path) -> None:
     async def walk() -> None:
         pane = await watched(walker, tmp_path / "lab")
         lab, live = walker.window.lab, pane.over_time
@@ -75,7 +75,7 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, 
     run(walk())
 
 
-def test_row_43_a_session_is_recorded_replayed_and_exported(run: Run, walker: Walker, tmp_path: Path) -> None:
+def test_a_session_is_recorded_replayed_and_exported(run: Run, walker: Walker, tmp_path: Path) -> None:
     async def walk() -> None:
         pane = await watched(walker, tmp_path / "lab")
         live, file = pane.over_time, tmp_path / "seen.jsonl"

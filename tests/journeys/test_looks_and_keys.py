@@ -212,7 +212,7 @@ def test_search_palette_and_sheet_of_keys_open_by_key(run: Run, walker: Walker, 
         ("positions", "positions.now", ("offset", "Offset")),
     ],
 )
-def test_row_92_what_is_copied_is_what_the_terminal_prints(
+def test_what_is_copied_is_what_the_terminal_prints(
     run: Run, walker: Walker, orders: Path, place: str, name: str, same: tuple[str, str]
 ) -> None:
     async def walk() -> str:

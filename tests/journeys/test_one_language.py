@@ -90,9 +90,7 @@ def test_table_colour_export_and_command_line_give_the_same_rows(
     run(walk())
 
 
-def test_row_73_exports_say_what_was_cut_and_row_77_mask(
-    run: Run, walker: Walker, orders: Path, tmp_path: Path
-) -> None:
+def test_exports_say_what_was_cut_and_row_77_mask(run: Run, walker: Walker, orders: Path, tmp_path: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, 'filter:topic = "OrderPaid"')
         await ended(walker)

@@ -85,7 +85,7 @@ async def played(walker: Walker, folder: Path, job: str, events: list[dict[str, 
 
 
 @pytest.mark.spark
-def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walker: Walker, orders: Path) -> None:
+def test_statistics_are_made_by_spark_and_equal_the_store(run: Run, walker: Walker, orders: Path) -> None:
     async def begun() -> JobState:
         pane = await shown(walker, orders)
         await filled(walker, "stats")
@@ -130,7 +130,7 @@ def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walke
     run(compared())
 
 
-def test_row_74_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written(
+def test_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written(
     run: Run, walker: Walker, orders: Path, tmp_path: Path
 ) -> None:
     async def walk() -> None:

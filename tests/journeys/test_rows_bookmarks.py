@@ -16,7 +16,7 @@ pytestmark = pytest.mark.journey
 LOG, TABLE = "units.table", "bookmarks.table"
 
 
-def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, damaged: Path) -> None:
+def test_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         window = walker.window
         await walker.open(damaged, "log:1310900")
@@ -65,7 +65,7 @@ def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, da
     run(walk())
 
 
-def test_row_88_the_next_finding_from_anywhere_by_a_key(run: Run, walker: Walker, damaged: Path) -> None:
+def test_the_next_finding_from_anywhere_by_a_key(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         window = walker.window
         await walker.open(damaged)

@@ -45,7 +45,7 @@ def queue_file(store: Path, queue: int) -> Path:
     return min((store / "consumequeue" / TOPIC / str(queue)).iterdir())
 
 
-def test_row_25_gaps_repeats_and_steps_back_in_a_queue_are_named_at_their_entry(
+def test_gaps_repeats_and_steps_back_in_a_queue_are_named_at_their_entry(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     store = copied(orders)
@@ -68,7 +68,7 @@ def test_row_25_gaps_repeats_and_steps_back_in_a_queue_are_named_at_their_entry(
     run(walk())
 
 
-def test_row_30_the_header_of_an_index_file_is_decoded(run: Run, walker: Walker, orders: Path) -> None:
+def test_the_header_of_an_index_file_is_decoded(run: Run, walker: Walker, orders: Path) -> None:
     name = min(file.name for file in (orders / "index").iterdir())
     begin, end, first_offset, last_offset, slots, count = struct.unpack(
         ">4q2i", (orders / "index" / name).read_bytes()[:40]
@@ -86,7 +86,7 @@ def test_row_30_the_header_of_an_index_file_is_decoded(run: Run, walker: Walker,
     run(walk())
 
 
-def test_row_39_the_checkpoint_in_human_time_with_the_file_recovery_starts_from(
+def test_the_checkpoint_in_human_time_with_the_file_recovery_starts_from(
     run: Run, walker: Walker, damaged: Path
 ) -> None:
     async def walk() -> None:
@@ -108,7 +108,7 @@ def test_row_39_the_checkpoint_in_human_time_with_the_file_recovery_starts_from(
     run(walk())
 
 
-def test_row_50_a_brokers_configuration_is_held_against_the_files(
+def test_a_brokers_configuration_is_held_against_the_files(
     run: Run, walker: Walker, orders: Path, tmp_path: Path
 ) -> None:
     conf = tmp_path / "broker.conf"
@@ -146,7 +146,7 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
         (3, 1_048_576, "No file holds the 2,097,152 bytes from 2,097,152 to 4,194,304"),
     ],
 )
-def test_row_51_missing_empty_and_short_files_of_the_log_are_found(
+def test_missing_empty_and_short_files_of_the_log_are_found(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], behind: int, length: int, reported: str
 ) -> None:
     store = copied(orders)
@@ -162,7 +162,7 @@ def test_row_51_missing_empty_and_short_files_of_the_log_are_found(
     run(walk())
 
 
-def test_row_53_the_log_and_its_queues_are_checked_both_ways(
+def test_the_log_and_its_queues_are_checked_both_ways(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     store = copied(orders)

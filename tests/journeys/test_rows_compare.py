@@ -26,7 +26,7 @@ def alone(run: Run) -> Iterator[None]:
     run(close_all())
 
 
-def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
+def test_two_stores_go_together_and_differ_in_a_named_byte(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], alone: None
 ) -> None:
     store = copied(orders)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.journey
 TABLES, VALUES, CHANGES = "config.tables", "config.values", "config.changes"
 
 
-def test_row_52_tables_stand_against_their_bak(
+def test_tables_are_compared_with_their_bak(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     store = copied(orders)

@@ -31,7 +31,7 @@ UNSEEN = ("body_byte_flipped", "entry_offset_changed", "checkpoint_ahead", "tabl
 
 @pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("kind", UNSEEN)
-def test_row_48_the_root_cause_in_three_actions(
+def test_the_root_cause_in_three_actions(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], kind: str
 ) -> None:
     """Open the store (one), click the counters in the status bar (two): the window shows cause, evidence and next
@@ -62,7 +62,7 @@ def test_row_48_the_root_cause_in_three_actions(
     run(walk())
 
 
-def test_row_47_findings_colour_the_tree_and_lead_to_the_bytes(run: Run, walker: Walker, damaged: Path) -> None:
+def test_findings_colour_the_tree_and_lead_to_the_bytes(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "findings")
         session = walker.window.session

@@ -84,7 +84,7 @@ NAMES = tuple(BY_KIND)
 
 @pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("views", [NAMES[:4], NAMES[4:8], NAMES[8:]], ids="".join)
-def test_row_88_tab_reaches_everything_as_one_reads(
+def test_tab_reaches_everything_in_reading_order(
     run: Run, walker: Walker, orders: Path, views: tuple[str, ...]
 ) -> None:
     async def walk() -> None:

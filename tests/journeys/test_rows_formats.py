@@ -28,9 +28,7 @@ LOG, QUEUE = "units.table", "queue.table"
         ("ipv6-and-unicode-5.3.3", "IPv6 hosts"),
     ],
 )
-def test_row_5_the_flavour_of_a_store_is_seen_and_said(
-    run: Run, walker: Walker, golden: object, name: str, flavour: str
-) -> None:
+def test_the_flavour_of_a_store_is_shown(run: Run, walker: Walker, golden: object, name: str, flavour: str) -> None:
     async def walk() -> None:
         await walker.open(golden(name))  # type: ignore[operator]
         label = walker.find(QLabel, "status.format")
@@ -40,7 +38,7 @@ def test_row_5_the_flavour_of_a_store_is_seen_and_said(
     run(walk())
 
 
-def test_row_11_one_row_for_each_unit_with_its_eight_columns(run: Run, walker: Walker, orders: Path) -> None:
+def test_one_row_for_each_unit_with_its_eight_columns(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         heads = walker.heads(LOG)
@@ -57,7 +55,7 @@ def test_row_11_one_row_for_each_unit_with_its_eight_columns(run: Run, walker: W
     run(walk())
 
 
-def test_row_15_ids_are_taken_apart(run: Run, walker: Walker, orders: Path) -> None:
+def test_ids_are_taken_apart(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 5)
@@ -82,7 +80,7 @@ def test_row_15_ids_are_taken_apart(run: Run, walker: Walker, orders: Path) -> N
     run(walk())
 
 
-def test_row_17_a_body_as_text_json_and_bytes_in_any_charset(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_body_as_text_json_and_bytes_in_any_charset(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         tabs, body = walker.find(WordTabs, "unit.tabs"), walker.find(BodyView, "unit.body")
@@ -114,7 +112,7 @@ def test_row_17_a_body_as_text_json_and_bytes_in_any_charset(run: Run, walker: W
 
 
 @pytest.mark.full_form(keep=0)
-def test_row_78_and_79_a_terabyte_opens_and_its_last_row_is_reached(run: Run, walker: Walker, tmp_path: Path) -> None:
+def test_a_terabyte_opens_and_its_last_row_is_reached(run: Run, walker: Walker, tmp_path: Path) -> None:
     store = sparse_store(tmp_path, files=64, file_size=16 << 30)
 
     async def walk() -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.journey
 GROUPS = "groups.table"
 
 
-def test_row_29_groups_say_what_is_unread_gone_and_beyond(
+def test_groups_say_what_is_unread_gone_and_beyond(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     store = copied(orders)

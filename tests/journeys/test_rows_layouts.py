@@ -15,7 +15,7 @@ from viewer.shell.named_layouts import ChooseBox, SaveBox
 pytestmark = pytest.mark.journey
 
 
-def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker: Walker, orders: Path) -> None:
+def test_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker: Walker, orders: Path) -> None:
     window = walker.window
 
     async def save(name: str) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.journey
 CONTROLS = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox)
 
 
-def test_row_89_every_control_has_a_name_for_a_screen_reader(run: Run, walker: Walker, damaged: Path) -> None:
+def test_every_control_has_a_name_for_a_screen_reader(run: Run, walker: Walker, damaged: Path) -> None:
     """In every view buttons, fields and tables have a name; a placeholder alone is not enough."""
 
     async def walk() -> None:

@@ -19,7 +19,7 @@ async def ended(walker: Walker) -> None:
     await walker.rest()
 
 
-def test_row_61_rows_are_coloured_by_rules(run: Run, walker: Walker, orders: Path) -> None:
+def test_rows_are_coloured_by_rules(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         walker.table(LOG).termRequested.emit("colour", 'topic = "OrderPaid"')
@@ -40,7 +40,7 @@ def test_row_61_rows_are_coloured_by_rules(run: Run, walker: Walker, orders: Pat
     run(walk())
 
 
-def test_row_64_next_of_the_same_key_and_queue(run: Run, walker: Walker, orders: Path) -> None:
+def test_next_of_the_same_key_and_queue(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 4)
@@ -95,7 +95,7 @@ def test_marks_ignored_rows_and_the_time_reference(run: Run, walker: Walker, ord
     run(walk())
 
 
-def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: Walker, orders: Path) -> None:
+def test_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         undo, redo, marked = (
@@ -147,7 +147,7 @@ def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: W
     run(walk())
 
 
-def test_row_66_notes_are_undone_as_one(run: Run, walker: Walker, orders: Path) -> None:
+def test_notes_are_undone_as_one(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "bookmarks")
         notes = walker.find(QPlainTextEdit, "bookmarks.notes")

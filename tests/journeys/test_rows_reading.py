@@ -27,7 +27,7 @@ def state_of(store: Path) -> dict[str, tuple[str, int]]:
     return results
 
 
-def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
+def test_a_tour_of_every_view_changes_no_byte_and_no_time(
     run: Run, walker: Walker, damaged: Path, copied: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     store = copied(damaged)
@@ -50,9 +50,7 @@ def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
     assert state_of(store) == state_before
 
 
-def test_row_6_the_tree_counts_and_row_40_abort_and_checkpoint_are_explained(
-    run: Run, walker: Walker, damaged: Path
-) -> None:
+def test_the_tree_counts_and_row_40_abort_and_checkpoint_are_explained(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "abort")
         tree = walker.window.side.findChild(QAbstractItemView, "store.tree")
@@ -78,7 +76,7 @@ def test_row_6_the_tree_counts_and_row_40_abort_and_checkpoint_are_explained(
     run(walk())
 
 
-def test_row_13_damage_is_a_row_and_row_21_what_lies_behind_it_is_listed(
+def test_damage_is_a_row_and_row_21_what_lies_behind_it_is_listed(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     store = copied(orders)
@@ -100,9 +98,7 @@ def test_row_13_damage_is_a_row_and_row_21_what_lies_behind_it_is_listed(
     run(walk())
 
 
-def test_row_14_crcs_are_checked_row_16_flags_in_words_row_24_tags_come_back(
-    run: Run, walker: Walker, damaged: Path
-) -> None:
+def test_crcs_are_checked_row_16_flags_in_words_row_24_tags_come_back(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "log:1310900")
         assert walker.value(LOG, "CRC") == "bad"
@@ -116,7 +112,7 @@ def test_row_14_crcs_are_checked_row_16_flags_in_words_row_24_tags_come_back(
     run(walk())
 
 
-def test_row_84_the_layout_comes_back_and_can_be_reset(run: Run, walker: Walker, orders: Path) -> None:
+def test_the_layout_comes_back_and_can_be_reset(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         window = walker.window
         await walker.open(orders)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.journey
 TABLE = "rebuild.table"
 
 
-def test_row_69_queues_and_index_are_rebuilt_elsewhere_and_compared(
+def test_queues_and_index_are_rebuilt_elsewhere_and_compared(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     store = copied(orders)

@@ -24,7 +24,7 @@ def pick(walker: Walker, path: Path) -> None:
     dialog.close()
 
 
-def test_row_49_a_recovery_plan_is_saved_and_tried_on_a_copy(run: Run, walker: Walker, golden, tmp_path: Path) -> None:
+def test_a_recovery_plan_is_saved_and_tried_on_a_copy(run: Run, walker: Walker, golden, tmp_path: Path) -> None:
     store = golden("crash-flip-5.3.3")
     saved, copy = tmp_path / "plan.json", tmp_path / "copy"
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.journey
 LOG = "units.table"
 
 
-def test_row_9_a_session_file_brings_place_notes_filter_and_bookmarks_back(
+def test_a_session_file_brings_place_notes_filter_and_bookmarks_back(
     run: Run, walker: Walker, damaged: Path, tmp_path: Path
 ) -> None:
     async def walk() -> None:

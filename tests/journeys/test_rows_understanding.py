@@ -50,7 +50,7 @@ def test_frequency_sheet_counts_the_rows_of_the_filter_and_drills_in(run: Run, w
     run(walk())
 
 
-def test_row_86_data_inspector_and_row_75_copies(run: Run, walker: Walker, orders: Path) -> None:
+def test_data_inspector_and_row_75_copies(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 3)
@@ -71,7 +71,7 @@ def test_row_86_data_inspector_and_row_75_copies(run: Run, walker: Walker, order
     run(walk())
 
 
-def test_row_72_operations_are_logged_with_their_command_lines(run: Run, walker: Walker, orders: Path) -> None:
+def test_operations_are_logged_with_their_command_lines(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         walker.window.changes.operations.clear()
         await walker.open(orders)
@@ -90,7 +90,7 @@ def test_row_72_operations_are_logged_with_their_command_lines(run: Run, walker:
     run(walk())
 
 
-def test_row_88_the_palette_has_every_action_with_its_keys(run: Run, walker: Walker, orders: Path) -> None:
+def test_the_palette_has_every_action_with_its_keys(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         box = walker.window.palette_box
@@ -111,7 +111,7 @@ def test_row_88_the_palette_has_every_action_with_its_keys(run: Run, walker: Wal
     run(walk())
 
 
-def test_row_7_crumbs_drop_down_what_lies_beside(run: Run, walker: Walker, orders: Path) -> None:
+def test_crumbs_drop_down_what_lies_beside(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "queue:OrderPaid/1/3")
         drop = walker.window.top.crumbs.drop(1)

@@ -19,7 +19,7 @@ from viewer.shell.welcome import TOUR
 pytestmark = pytest.mark.journey
 
 
-def test_row_87_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, orders: Path) -> None:
+def test_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         window, settings = walker.window, walker.window.settings
         settings.forget_recent()
@@ -41,7 +41,7 @@ def test_row_87_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, o
     run(walk())
 
 
-def test_row_87_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
+def test_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
     assert tuple(step.title for step in STEPS) == TOUR
 
     async def walk() -> None:
@@ -79,11 +79,11 @@ def test_section_8_last_words_are_offered_to_be_copied(
     monkeypatch.setattr(workspace, "OFFER_AFTER_MS", 0)
 
     async def walk() -> None:
-        walker.window.workspace.offer_last_words("Fatal Python error: Aborted")
-        await walker.until(lambda: walker.window.findChild(QDialog, "lastWords.box") is not None, "it is offered")
-        box = walker.find(QDialog, "lastWords.box")
+        walker.window.workspace.offer_crash_notes("Fatal Python error: Aborted")
+        await walker.until(lambda: walker.window.findChild(QDialog, "crashNotes.box") is not None, "it is offered")
+        box = walker.find(QDialog, "crashNotes.box")
         await walker.until(box.isVisible, "it stands there")
-        walker.find(QPushButton, "lastWords.copy").click()
+        walker.find(QPushButton, "crashNotes.copy").click()
         text = QGuiApplication.clipboard().text()
         assert "Fatal Python error: Aborted" in text
         assert "Storescope" in text, "the versions stand above it"

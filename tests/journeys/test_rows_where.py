@@ -29,7 +29,7 @@ async def verdicts_of(walker: Walker, text: str, group: str = "") -> list[str]:
     return [getattr(row, "verdict", row) for row in walker.table(RESULTS).table.rows]
 
 
-def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Walker, damaged: Path) -> None:
+def test_where_is_my_message_with_every_place_a_link(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged)
         await walker.act("view.where")
@@ -54,7 +54,7 @@ def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Wa
     run(walk())
 
 
-def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_group_and_what_was_never_there(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "where:OrderPaid/1/3")
         pane = walker.window.panes["where"]
@@ -90,7 +90,7 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
     run(walk())
 
 
-def test_row_90_the_verdict_speaks_chinese(run: Run, walker: Walker, damaged: Path) -> None:
+def test_the_verdict_speaks_chinese(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged)
         await walker.act("language.zh_CN")

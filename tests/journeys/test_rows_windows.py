@@ -21,7 +21,7 @@ pytestmark = pytest.mark.journey
 
 
 @pytest.fixture
-def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecondStartListener]:
+def second_start_listener(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecondStartListener]:
     """Return the listener of a running program, with settings of the test's own."""
     with tempfile.TemporaryDirectory(prefix="ss") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
@@ -45,12 +45,12 @@ async def start(walker: Walker, *args: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_row_91_a_second_start_hands_its_store_to_the_window_that_runs(
-    run: Run, walker: Walker, doorbell: SecondStartListener, orders: Path, damaged: Path
+def test_a_second_start_hands_its_store_to_the_window_that_runs(
+    run: Run, walker: Walker, second_start_listener: SecondStartListener, orders: Path, damaged: Path
 ) -> None:
     async def walk() -> None:
         window = walker.window
-        assert doorbell.listening
+        assert second_start_listener.listening
         await start(walker, str(orders))
         await walker.until(lambda: window.session is not None, "the empty window takes the store")
         assert window.session is not None

@@ -29,7 +29,7 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
         running_broker.end()
 
 
-def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: Walker, broker: RunningBroker) -> None:
+def test_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: Walker, broker: RunningBroker) -> None:
     """Acknowledged messages reach the screen without a click; we hold no lock and no file for writing, and change
     no byte.
     """
@@ -70,7 +70,7 @@ def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: 
     assert not golden_stores.changes(count_before, golden_stores.fingerprint(broker.store))
 
 
-def test_row_38_positions_of_a_running_broker_move_and_say_what_files_cannot(
+def test_positions_of_a_running_broker_move_and_say_what_files_cannot(
     run: Run, walker: Walker, broker: RunningBroker
 ) -> None:
     """Four plots over time; flushed, confirm and the pool are unknown, with the reason."""

@@ -41,9 +41,7 @@ def box_of(treemap: Treemap, path: tuple[str, ...]) -> QPoint:
     return QPoint(round(x), round(y))
 
 
-def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
-    run: Run, walker: Walker, orders: Path
-) -> None:
+def test_the_sum_equals_the_files_and_topics_are_chosen_everywhere(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.act("view.space")
@@ -74,7 +72,7 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
     run(walk())
 
 
-def test_row_83_every_grouping_and_measure_and_enter_goes_there(run: Run, walker: Walker, orders: Path) -> None:
+def test_every_grouping_and_measure_and_enter_goes_there(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "space")
         pane = await counted(walker)
@@ -101,7 +99,7 @@ def test_row_83_every_grouping_and_measure_and_enter_goes_there(run: Run, walker
     run(walk())
 
 
-def test_row_55_the_line_tells_what_goes_next_and_a_file_opens_its_map(run: Run, walker: Walker, orders: Path) -> None:
+def test_the_line_tells_what_goes_next_and_a_file_opens_its_map(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "space")
         pane = await counted(walker)
@@ -125,9 +123,7 @@ def test_row_55_the_line_tells_what_goes_next_and_a_file_opens_its_map(run: Run,
     run(walk())
 
 
-def test_row_85_damage_is_marked_on_the_files_map_and_a_click_goes_to_it(
-    run: Run, walker: Walker, damaged: Path
-) -> None:
+def test_damage_is_marked_on_the_files_map_and_a_click_goes_to_it(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged, "space")
         pane = await counted(walker)
@@ -200,9 +196,7 @@ def test_the_account_is_exported_and_grows_with_the_store(
     run(walk())
 
 
-def test_row_31_the_slots_of_an_index_file_as_heat_map_and_chain_lengths(
-    run: Run, walker: Walker, orders: Path
-) -> None:
+def test_the_slots_of_an_index_file_as_heat_map_and_chain_lengths(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders, "index")
         slots, bars = walker.find(SlotMap, "index.slots"), walker.find(ChainHistogram, "index.histogram")

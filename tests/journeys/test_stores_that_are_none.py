@@ -84,7 +84,7 @@ def test_a_log_file_without_a_log_says_so(run: Run, walker: Walker, tmp_path: Pa
 
 @pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("part", ["above", "commitlog", "file", "second file"])
-def test_row_4_a_part_of_a_store_opens_and_says_what_it_is(
+def test_a_part_of_a_store_opens_and_says_what_it_is(
     run: Run, walker: Walker, orders: Path, tmp_path: Path, part: str
 ) -> None:
     files = sorted((orders / "commitlog").iterdir())
@@ -140,7 +140,7 @@ def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path,
     run(walk())
 
 
-def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
+def test_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     """With Follow on, every link into the log ended at the last row: the table went back there at once."""

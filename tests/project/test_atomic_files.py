@@ -27,7 +27,7 @@ ALLOWED = {
     "engine/files/temporary_folders.py": "a folder is written beside its place",
     "engine/rebuilding.py": "folders of a store change places with new ones",
     "viewer/shell/open_other.py": "a folder is unpacked beside its place",
-    "viewer/shell/app.py": "last words of an earlier run are put aside whole",
+    "viewer/shell/app.py": "crash notes of an earlier run are renamed, not written",
     "viewer/shell/crash_notes.py": "as above",
 }
 

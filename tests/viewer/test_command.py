@@ -170,7 +170,7 @@ def test_a_window_with_all_its_views_has_no_broker_in_it(tmp_path: Path, golden:
     assert done.stdout == "[]\n"
 
 
-def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
+def test_modules_of_other_views_are_not_imported_for_the_first_rows() -> None:
     """Each of these takes tens of milliseconds away from the rows of the log."""
     modules = (
         "viewer.findings.pane",

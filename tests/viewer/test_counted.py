@@ -68,10 +68,10 @@ def test_every_text_with_a_count_is_right_for_one() -> None:
         (("{n:,} does not agree", "{n:,} do not agree"), 1, "1 does not agree"),
     ],
 )
-def test_what_is_counted_as_one_is_singular(forms: tuple[str, str], n: int, sentence: str) -> None:
+def test_a_count_of_one_takes_the_singular(forms: tuple[str, str], n: int, sentence: str) -> None:
     assert tr_plural(*forms, n=n) == sentence
 
 
-def test_what_a_rule_finds_begins_with_a_capital_unless_it_begins_with_a_name():
+def test_a_finding_begins_with_a_capital_unless_it_begins_with_a_name():
     assert RULES["CL07"].finding("nothing holds these bytes").message == "Nothing holds these bytes"
     assert RULES["CF07"].finding("topics.json hides 1 queue").message == "topics.json hides 1 queue"

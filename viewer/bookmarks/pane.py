@@ -92,7 +92,7 @@ class BookmarksPane(Pane):
         self._survey.set_session(session)
         if session is not None:
             bookmarks_of(session).changed.connect(self._fill)
-            self._survey.look()
+            self._survey.read_extent()
         self._fill()
 
     def show_place(self, place: Place) -> None:

@@ -60,7 +60,7 @@ class ClusterWatch(QObject):
         self.lessons: dict[str, LessonRun] = {}
         """Runs of lessons, by lesson."""
         self._number: int | None = None
-        self._turn = 0
+        self._generation = 0
 
     @property
     def runs(self) -> bool:
@@ -107,15 +107,15 @@ class ClusterWatch(QObject):
                 self.again()
 
     def _start(self) -> None:
-        self._turn += 1
-        turn = self._turn
+        self._generation += 1
+        generation = self._generation
 
         def came(reading: Reading) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._take(reading)
 
         def finished(_value: object, error: Exception | None) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._number = None
                 if error is not None and not isinstance(error, Cancelled):
                     self.model.fail(engine_words(str(error)))
@@ -127,7 +127,7 @@ class ClusterWatch(QObject):
         self.changed.emit()
 
     def _stop(self) -> None:
-        self._turn += 1
+        self._generation += 1
         if self._number is not None:
             self._worker.cancel(self._number)
             self._number = None

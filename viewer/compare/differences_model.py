@@ -73,7 +73,7 @@ class DifferencesModel:
         return not self.running and self.differences is not None
 
     def table_state(self) -> TableState | None:
-        """Return what the table says. None if its rows say all."""
+        """Return the message of the table: loading, error, empty. None if its rows need no message."""
         if self.running:
             return TableState("loading", tr("Comparing two stores…"))
         if self.differences is None:

@@ -73,7 +73,7 @@ class ConfigModel:
         return tr_plural("{n:,} table", "{n:,} tables", n=len(self.rows)) if self.rows else ""
 
     def table_state(self) -> TableState | None:
-        """Return what the list of tables says. None if its rows say all."""
+        """Return the message of the list of tables: loading, error, empty. None if its rows need no message."""
         if self.error:
             return TableState("error", self.error)
         if self._was_read and not self.rows:
@@ -89,7 +89,7 @@ class ConfigModel:
         ]
 
     def values_state(self, count: int) -> TableState | None:
-        """Return what the page of values says, where ``count`` values are shown. None if they say all."""
+        """Return the message of the page that shows ``count`` values. None if it needs no message."""
         if self.chosen is None:
             return TableState("empty", tr("No table, no values."))
         table = self.chosen.table
@@ -100,7 +100,7 @@ class ConfigModel:
         return None if table.value else TableState("empty", tr("The table is empty."))
 
     def changes_state(self) -> TableState | None:
-        """Return what the comparison with the ``.bak`` says. None if its rows say all."""
+        """Return the message of the comparison with the ``.bak``. None if its rows need no message."""
         row = self.chosen
         if row is None:
             return TableState("empty", tr("No table, no values."))

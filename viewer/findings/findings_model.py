@@ -48,7 +48,7 @@ class FindingsModel:
     shown: frozenset[str] = frozenset(SEVERITIES)
     """Severities that are shown."""
     opened: frozenset[str] = frozenset()
-    """Rules of causes whose followers are shown."""
+    """Rules of causes whose consequences are shown."""
     running: bool = False
     stale: bool = False
     """True if the store has grown since it was checked."""
@@ -61,10 +61,10 @@ class FindingsModel:
     def open(self, store: CheckedStore | None) -> None:
         """Show another store, or none."""
         self.running, self.stale, self.error, self.opened = False, False, "", frozenset()
-        self.take(store)
+        self.set_store(store)
 
-    def take(self, store: CheckedStore | None) -> None:
-        """Take the newest findings."""
+    def set_store(self, store: CheckedStore | None) -> None:
+        """Set the store with its newest findings."""
         self.store = store
         self.rows = finding_rows(self.findings, self.shown, self.opened)
 
@@ -80,20 +80,20 @@ class FindingsModel:
     def show_only(self, severities: Collection[str]) -> None:
         """Leave out the findings of other severities."""
         self.shown = frozenset(severities)
-        self.take(self.store)
+        self.set_store(self.store)
 
     def toggle_cause(self, rule: str) -> None:
-        """Show or fold the findings that follow from a cause."""
+        """Show or hide the consequences of a cause."""
         self.opened ^= {rule}
-        self.take(self.store)
+        self.set_store(self.store)
 
     def find(self, rule: str) -> int | None:
-        """Return the row of a rule's first finding. If it is folded below its cause, the cause is opened."""
+        """Return the row of a rule's first finding. If it is hidden below its cause, the cause is opened first."""
         index = self._row_of(rule)
         cause = "" if index is not None else self._cause_of(rule)
         if cause:
             self.opened |= {cause}
-            self.take(self.store)
+            self.set_store(self.store)
             index = self._row_of(rule)
         return index
 
@@ -101,7 +101,7 @@ class FindingsModel:
         return next((n for n, row in enumerate(self.rows) if row.finding.id == rule and not row.consequences), None)
 
     def _cause_of(self, rule: str) -> str:
-        """Return the rule whose folded line holds a finding of ``rule``."""
+        """Return the cause below which a finding of ``rule`` is hidden; "" if there is none."""
         return next((row.finding.id for row in self.rows if rule in {finding.id for finding in row.consequences}), "")
 
     def same_row(self, chosen: FindingRow | None) -> int:
@@ -151,20 +151,20 @@ class FindingsModel:
         return " · ".join((tr("Checked {size}", size=size(self.checked_bytes)), count_text, edge))
 
     def head_note(self) -> str:
-        """Return what was checked, for the head of the table."""
+        """Return the text beside the table's title: the extent of the check."""
         if self.store is None or not self.store.complete:
             return ""
         return tr("all rules, whole store") if self.store.is_whole else tr("this log only")
 
     def empty_detail(self) -> str:
-        """Return what the detail says where nothing is wrong."""
+        """Return the text of the empty detail pane after a check without findings."""
         store = self.store
         if store is not None and store.complete and not store.findings:
             return tr("No finding: everything here is as a broker leaves it.")
         return ""
 
     def table_state(self, progress: Progress | None = None) -> TableState | None:
-        """Return what the table says beside its rows. None if the rows say all."""
+        """Return the message of the table: loading, error, incomplete, empty. None if its rows need no message."""
         store = self.store
         if store is None:
             return None

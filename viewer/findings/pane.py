@@ -124,13 +124,13 @@ class FindingsPane(Pane):
         recovery_of(session).changed.connect(self._planned)
         session.jobs.changed.connect(self._progressed)
         self.table.copier = command_copier(self.table, session.command_line)
-        self._survey.look()
+        self._survey.read_extent()
         if session.findings_complete:
             self._findings_changed()
         elif session.snapshot.log.sequence.total_size <= MAX_AUTOMATIC_CHECK_BYTES:
             self.check()
         if self.isVisible():
-            self.recovery.ask_unasked()
+            self.recovery.start_if_cheap()
 
     def show_place(self, place: Place) -> None:
         """Choose the first finding of a rule, or the one about abort; or bring the recovery plan into view."""
@@ -183,7 +183,7 @@ class FindingsPane(Pane):
     def showEvent(self, event: QShowEvent) -> None:
         """Make the recovery plan when the view is first shown."""
         super().showEvent(event)
-        self.recovery.ask_unasked()
+        self.recovery.start_if_cheap()
 
     # ---- checking ----------------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class FindingsPane(Pane):
 
     def _show_rows(self) -> None:
         model, chosen = self.model, self.table.current_row()
-        model.take(self._checked_store())
+        model.set_store(self._checked_store())
         self.table.set_rows(list(model.rows))
         for kind, chip in self._chips.items():
             count = model.count_of(kind)

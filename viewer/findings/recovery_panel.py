@@ -1,5 +1,6 @@
-"""The recovery plan: what the next start of a broker would do with the store, as a line of the log that stays, is
-read again and goes. The store itself is never written.
+"""The Recovery tab: the plan of the next start, drawn on a line of the log (kept, read again, lost) and as a table.
+
+Making a plan only reads the store.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, share_at, shares
 
 MIN_HEIGHT_WITH_TAIL = 300
-"""Height in px at 100 % below which the close look at the tail leaves."""
+"""Height in px at 100 % below which the enlarged tail of the log is hidden."""
 
 
 class RecoveryPanel(ThemedPanel):
-    """The recovery plan, its outcome and their commands.
+    """Recovery plan, result of a trial on a copy, and their commands.
 
     Emits ``placeRequested(place)`` when a line of the plan is followed, ``openRequested(Path)`` to open a recovered
     copy, ``commandsChanged()`` when other commands become possible.
@@ -66,7 +67,7 @@ class RecoveryPanel(ThemedPanel):
         self.release = self._release_choice()
         self._again = Button(tr("Work out the recovery plan"))
         self._again.setObjectName("recovery.run")
-        self._again.clicked.connect(self.ask)
+        self._again.clicked.connect(self.start_plan)
         self.tools = RecoveryCommands(self)
         tools = (self._chips, self.release, self._again, self.tools.save, self.tools.attempt)
         self.head = PaneHead(tr("Recovery"), "", *tools)
@@ -81,16 +82,16 @@ class RecoveryPanel(ThemedPanel):
         self.outcome = Outcome(self.files)
         self.outcome.againRequested.connect(self.tools.again)
         self.outcome.openRequested.connect(self.openRequested)
-        self.tools.requested.connect(self._want)
+        self.tools.requested.connect(self._start_if_idle)
         self.tools.trialDone.connect(self.outcome.show_trial)
         self.tools.changed.connect(self._commands_changed)
         self.plan.placeRequested.connect(self.placeRequested)
-        self._says = Label("", 12, "text2", wrap=True, select=True)
-        self._says.setObjectName("recovery.says")
-        self._says.setContentsMargins(px(14), px(5), px(14), px(6))
-        self._says.hide()
+        self._row_text = Label("", 12, "text2", wrap=True, select=True)
+        self._row_text.setObjectName("recovery.rowText")
+        self._row_text.setContentsMargins(px(14), px(5), px(14), px(6))
+        self._row_text.hide()
         for table in (self.plan, self.files):
-            table.rowChosen.connect(self._say_whole)
+            table.rowChosen.connect(self._show_row_text)
         self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
         plan = QWidget()
         plan_box = QVBoxLayout(plan)
@@ -100,12 +101,14 @@ class RecoveryPanel(ThemedPanel):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.outcome, 480)), self._says))
+        fill(
+            box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.outcome, 480)), self._row_text)
+        )
         box.setStretch(3, 1)
         self._show()
 
     def _release_choice(self) -> ChoiceField:
-        """Choose the release whose start is planned: a button for each pushes the verdict off a narrow window."""
+        """Make the choice of the release. A button for each release would push the verdict out of a narrow window."""
         choice = ChoiceField()
         choice.setObjectName("recovery.release")
         choice.setAccessibleName(tr("Release whose start is planned"))
@@ -121,7 +124,7 @@ class RecoveryPanel(ThemedPanel):
         return choice
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store, or none."""
+        """Show another store, or none."""
         self._session = session
         self._job = recovery_of(session) if session is not None else None
         self.outcome.show_trial(None)
@@ -131,25 +134,25 @@ class RecoveryPanel(ThemedPanel):
             self.plan.copier = command_copier(self.plan, session.command_line)
         self._show()
 
-    def ask(self) -> None:
-        """Work the plan out now."""
+    def start_plan(self) -> None:
+        """Make the plan now."""
         if self._job is not None:
-            self._job.ask()
+            self._job.start()
 
     def take_focus(self) -> None:
-        """Give the focus to the plan, which is worked out now where there is none or an old one."""
+        """Focus the plan. Makes it first if there is none or if it is out of date."""
         if self._job is not None and self._job.possible and (self._job.plan is None or self._job.stale):
-            self._want()
+            self._start_if_idle()
         self.plan.setFocus()
 
-    def ask_unasked(self) -> None:
-        """Work the plan out where that is cheap; a large store waits for the button."""
-        if self._job is not None and self._job.unasked:
-            self._job.ask()
+    def start_if_cheap(self) -> None:
+        """Make the plan if the log is small. For a large one the user presses the button."""
+        if self._job is not None and self._job.plans_automatically:
+            self._job.start()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Saving the plan and trying it; with a copy that was recovered, once more and opening it."""
-        commands: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.tools.commands()}
+        """Return the possible commands: make, save and try the plan; after a trial also repeat it and open the copy."""
+        commands: dict[str, Callable[[], object]] = {"recovery.preview": self.start_plan, **self.tools.commands()}
         if self.outcome.trial is not None:
             commands["recovery.open"] = self.outcome.open_copy
         return commands
@@ -158,28 +161,28 @@ class RecoveryPanel(ThemedPanel):
         self.outcome.set_busy(self.tools.running)
         self.commandsChanged.emit()
 
-    def _want(self) -> None:
-        """A command waits for the plan."""
+    def _start_if_idle(self) -> None:
+        """Start making the plan, unless it is being made. Says why if it is impossible."""
         if self._job is None:
             return
         if not self._job.possible:
-            self.tools.statusText.emit(self._job.impossible)
+            self.tools.statusText.emit(self._job.why_impossible)
         elif not self._job.running:
-            self._job.ask()
+            self._job.start()
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply changed colours, fonts or zoom."""
         self.plan.refresh_look()
         self.files.refresh_look()
         self.outcome.retheme()
 
     def _choose(self, release: Release) -> None:
         if self._job is not None:
-            self._job.ask(release)
+            self._job.start(release)
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give small heights to the tables: the close-up of the tail goes first."""
+        """Leave a low panel to the tables: the enlarged tail is hidden first."""
         super().resizeEvent(event)
         self._show_tail()
 
@@ -207,7 +210,9 @@ class RecoveryPanel(ThemedPanel):
         self._lines.setVisible(plan is not None)
         rows = []
         if plan is not None and job is not None:
-            rows = start_rows(plan, job.other_start, job.written, lab=lab) + plan_rows(plan, job.took, harmed=harmed)
+            rows = start_rows(plan, job.other_start, job.written, lab=lab) + plan_rows(
+                plan, job.duration_s, harmed=harmed
+            )
         self.plan.set_rows(rows)
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
@@ -230,31 +235,33 @@ class RecoveryPanel(ThemedPanel):
         if plan is not None:
             self._draw(plan, files)
 
-    def _say_whole(self, row: PlanRow | FateRow | None) -> None:
+    def _show_row_text(self, row: PlanRow | FateRow | None) -> None:
         """Show the full text of the chosen line below the table."""
         named = (
             (row.subject, row.amount) if isinstance(row, PlanRow) else (row.name, row.fate) if row is not None else ()
         )
         head = " ".join(part for part in named if part)
         parts = [part for part in (head, row.reason if row is not None else "") if part]
-        self._says.setText(tr("{what}: {why}", what=parts[0], why=parts[1]) if len(parts) > 1 else "")
-        self._says.setVisible(len(parts) > 1)
+        self._row_text.setText(tr("{what}: {why}", what=parts[0], why=parts[1]) if len(parts) > 1 else "")
+        self._row_text.setVisible(len(parts) > 1)
 
     def _state(self, job: RecoveryJob | None) -> State | None:
         if job is None:
             return None
         if not job.possible:
-            return State("unread" if self._session and self._session.snapshot.undecoded else "empty", job.impossible)
+            return State(
+                "unread" if self._session and self._session.snapshot.undecoded else "empty", job.why_impossible
+            )
         if job.running:
             return State("loading", tr("Reading as recovery would …"))
         if job.error:
-            return State("error", job.error, steps=((tr("Try again"), self.ask),))
+            return State("error", job.error, steps=((tr("Try again"), self.start_plan),))
         if job.plan is None:
             words = tr("Recovery reads the log from its start file on. Nothing is changed by the plan.")
-            return State("hint", words, steps=((tr("Work it out"), self.ask),))
+            return State("hint", words, steps=((tr("Work it out"), self.start_plan),))
         if job.stale:
-            words = tr("As of {time}. The store has grown since.", time=clock(round(job.at * 1000))[:8])
-            return State("stale", words, steps=((tr("Refresh"), self.ask),))
+            words = tr("As of {time}. The store has grown since.", time=clock(round(job.planned_at * 1000))[:8])
+            return State("stale", words, steps=((tr("Refresh"), self.start_plan),))
         refusal = self._session.snapshot.writing_refusal if self._session is not None else ""
         if refusal:
             return State("note", tr("Nothing can be tried on a copy: {why}", why=engine_words(refusal)))
@@ -263,13 +270,13 @@ class RecoveryPanel(ThemedPanel):
     def _draw(self, plan: RecoveryPlan, files: int) -> None:
         log_min, log_max = plan.log_min, max(plan.log_max, plan.end_offset)
         broken = self._session.broken if self._session is not None else ()
-        reach = max([log_max, *(broken_range.end for broken_range in broken if broken_range.kind == "missing")])
+        line_end = max([log_max, *(broken_range.end for broken_range in broken if broken_range.kind == "missing")])
         start = min(max(plan.start_offset, log_min), plan.end_offset)
         parts = [
             start - log_min,
             plan.end_offset - start,
             log_max - plan.end_offset,
-            reach - log_max,
+            line_end - log_max,
             max(1, (log_max - log_min) // 50),
         ]
         widths = shares(parts)
@@ -289,12 +296,12 @@ class RecoveryPanel(ThemedPanel):
         scale = (
             [] if all(abs(a - b) < 0.02 for a, b in zip(exact, widths, strict=True)) else [(0.5, tr("not to scale"))]
         )
-        ticks = [(0.0, number(log_min)), *scale, (1.0, number(reach))]
+        ticks = [(0.0, number(log_min)), *scale, (1.0, number(line_end))]
         bounds = [
             (log_min, start),
             (start, plan.end_offset),
             (plan.end_offset, log_max),
-            (log_max, reach),
+            (log_max, line_end),
             (None, None),
         ]
         line_parts = [
@@ -310,13 +317,13 @@ class RecoveryPanel(ThemedPanel):
             if broken_range.start < log_max
         ]
         self.line.show_parts(line_parts, flags, ticks, inside)
-        self.line.setVisible(reach > log_min)
+        self.line.setVisible(line_end > log_min)
         many = tr_plural("Commit log, {n:,} file", "Commit log, {n:,} files", n=files)
         self._log_words.setText(many if files else tr("The log has no files."))
         self._draw_tail(plan, log_max)
 
     def _draw_tail(self, plan: RecoveryPlan, log_max: int) -> None:
-        """Draw the part that goes, and as much again before it, to scale."""
+        """Draw the part that would be lost to scale, with the same length before it."""
         dropped = log_max - plan.end_offset
         self._has_tail = dropped > 0
         self._show_tail()

@@ -13,7 +13,7 @@ from viewer.widgets.table_state import TableState
 
 Grouping = Literal["queues", "topics", "groups"]
 MAX_PINS = 200
-MAX_LETTERS = 48
+MAX_CHARACTERS = 48
 """Maximum letters of a name in the sentence below the table; the tooltip has the full name."""
 
 
@@ -97,7 +97,7 @@ class GroupsModel:
         return f"{source} · {rule}, {rule_source}{broker_note}"
 
     def table_state(self) -> TableState | None:
-        """Return what the table says. None if its rows say all."""
+        """Return the message of the table: loading, error, empty. None if its rows need no message."""
         if self.error:
             return TableState("error", self.error)
         if self._groups is None or self.queue_rows:
@@ -114,7 +114,7 @@ def sentences(row: GroupRow | GroupSum | None) -> tuple[str, str]:
         return "", ""
     if isinstance(row, GroupSum):
         return sum_sentence(row), sum_sentence(row)
-    return sentence(row, MAX_LETTERS), sentence(row)
+    return sentence(row, MAX_CHARACTERS), sentence(row)
 
 
 def _key(row: GroupRow) -> tuple[str, str, int]:

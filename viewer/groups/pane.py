@@ -64,7 +64,7 @@ class GroupsPane(Pane):
         self.model.forget_store()
         self._sentence.setText("")
         if session is not None:
-            self._survey.look()
+            self._survey.read_extent()
 
     def show_place(self, place: Place) -> None:
         """Show all groups, or select one."""

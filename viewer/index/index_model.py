@@ -45,13 +45,13 @@ class IndexModel:
     """A place that is shown as soon as the files are known."""
     is_stale: bool = False
     """True if the store has grown while the view was hidden."""
-    _trace_turn: int = 0
-    _chain_turn: int = 0
+    _trace_generation: int = 0
+    _chain_generation: int = 0
 
     def forget_store(self) -> None:
         """Forget everything but the pending place, for another store. Answers under way are dropped."""
-        self._trace_turn += 1
-        self._chain_turn += 1
+        self._trace_generation += 1
+        self._chain_generation += 1
         self.files, self.answer, self.slot = [], None, None
         self.is_stale = False
         self.top_page, self.low_page = FILES, SLOT
@@ -86,32 +86,32 @@ class IndexModel:
         return next((number for number, row in enumerate(self.files) if row.name == name), None)
 
     def files_state(self) -> TableState | None:
-        """Return what the table of files says. None if its rows say all."""
+        """Return the message of the table of files: loading, error, empty. None if its rows need no message."""
         return None if self.files else TableState("empty", tr("This store has no index files."))
 
     # ---- one slot ----------------------------------------------------------------------------------------------------
 
     def begin_chain(self, name: str, slot: int) -> int:
-        """Choose a slot. Return the turn with which its chain is taken."""
-        self._chain_turn += 1
+        """Choose a slot. Return the generation that the result must carry, see :meth:`is_current_chain`."""
+        self._chain_generation += 1
         self.slot = (name, slot)
         self.low_page = SLOT
-        return self._chain_turn
+        return self._chain_generation
 
-    def is_chain_turn(self, turn: int) -> bool:
+    def is_current_chain(self, generation: int) -> bool:
         """Return True if no other slot has been chosen since."""
-        return turn == self._chain_turn
+        return generation == self._chain_generation
 
     # ---- the trace ---------------------------------------------------------------------------------------------------
 
     def begin_trace(self) -> int:
-        """Begin a trace. Return the turn with which its answer is taken; an older trace under way is dropped."""
-        self._trace_turn += 1
-        return self._trace_turn
+        """Begin a trace; results of an older one are dropped. Return the generation, see :meth:`is_current_trace`."""
+        self._trace_generation += 1
+        return self._trace_generation
 
-    def is_trace_turn(self, turn: int) -> bool:
+    def is_current_trace(self, generation: int) -> bool:
         """Return True if no other trace has begun since."""
-        return turn == self._trace_turn
+        return generation == self._trace_generation
 
     def take_answer(self, answer: TraceResult) -> None:
         """Show a trace: its chains above, its steps below."""
@@ -119,7 +119,7 @@ class IndexModel:
         self.show_page(CHAIN, STEPS)
 
     def steps_state(self) -> TableState | None:
-        """Return what the table of steps says of the trace. None if its rows say all."""
+        """Return the message of the table of steps. None if its rows need no message."""
         if self.answer is None:
             text = tr("Type a topic and a key, then Trace: every step of the query is shown here.")
             return TableState("hint", text)

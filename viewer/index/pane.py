@@ -300,11 +300,11 @@ class IndexPane(Pane):
     def _load_chain(self, name: str, slot: int, entry: int | None = None) -> None:
         if self.session is None:
             return
-        turn, store = self.model.begin_chain(name, slot), self.session.snapshot
+        generation, store = self.model.begin_chain(name, slot), self.session.snapshot
         self._show_pages()
 
         def done(rows: list[ChainRow]) -> None:
-            if self.model.is_chain_turn(turn):
+            if self.model.is_current_chain(generation):
                 self._show_chain(slot, rows, entry)
 
         self.session.jobs.read(lambda: chain_rows(store, name, slot), done, self._failed)
@@ -336,7 +336,7 @@ class IndexPane(Pane):
         if self.session is not None:
             self.session.jobs.start(self._trace(self.session, question, self.model.begin_trace()))
 
-    async def _trace(self, session: StoreSession, question: TraceQuery, turn: int) -> None:
+    async def _trace(self, session: StoreSession, question: TraceQuery, generation: int) -> None:
         self.strip.show_parts(strip_parts(question))
         self.steps.set_rows([])
         self.steps.set_state(State("loading", tr("Walking the chains of {key}", key=question.text)))
@@ -346,10 +346,10 @@ class IndexPane(Pane):
                 lambda control: with_lanes(ask_near(session.snapshot, question, control.stop)),
             )
         except (Cancelled, StoreError, OSError) as error:
-            if self.model.is_trace_turn(turn):
+            if self.model.is_current_trace(generation):
                 self.steps.set_state(State("error", str(error) or tr("The trace was stopped.")))
             return
-        if self.model.is_trace_turn(turn) and session is self.session:
+        if self.model.is_current_trace(generation) and session is self.session:
             self.show_answer(answer, drawn)
 
     def show_answer(self, answer: TraceResult, drawn: list[ChainLane]) -> None:

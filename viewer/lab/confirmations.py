@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-MAX_NAME_LETTERS = 80
+MAX_NAME_CHARACTERS = 80
 
 
 class Confirmation(QDialog):
@@ -103,7 +103,7 @@ class WriteConfirmation(Confirmation):
             lambda: holder(session), self._show_holder, lambda error: self._show_holder(engine_words(str(error)))
         )
         if self._job.plan is None or self._job.stale:
-            self._job.ask()
+            self._job.start()
         self._show()
 
     def done(self, result: int) -> None:
@@ -165,7 +165,7 @@ def process_name(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    return b" ".join(words[:3]).decode("utf-8", "replace").strip()[:MAX_NAME_LETTERS]
+    return b" ".join(words[:3]).decode("utf-8", "replace").strip()[:MAX_NAME_CHARACTERS]
 
 
 class PowerLossDialog(Confirmation):

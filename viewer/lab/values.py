@@ -103,7 +103,7 @@ def differences(config: MessageStoreConfig) -> list[ConfigRow]:
 
 
 MAX_INTEGER_TEXT = "2,147,483,647"
-MAX_VALUE_LETTERS, MAX_RANGE_LETTERS = 12, 24
+MAX_VALUE_CHARACTERS, MAX_RANGE_CHARACTERS = 12, 24
 """Letters of a value and of a range in the table. The tool tip and the line below it have all of a longer one."""
 
 
@@ -111,7 +111,7 @@ def _in_cell(text: str) -> str:
     """Return a number with separators; the beginning of a long text."""
     if text.isascii() and text.isdecimal():
         return number(int(text))
-    return _beginning(text, MAX_VALUE_LETTERS)
+    return _beginning(text, MAX_VALUE_CHARACTERS)
 
 
 def _beginning(text: str, letters: int) -> str:
@@ -126,7 +126,7 @@ def _range_in_cell(row: ConfigRow) -> str:
     """Return the range without Java's largest integer, which takes the room of the meaning."""
     smallest, separator, largest = row.span.partition(" … ")
     is_open = bool(separator) and largest == MAX_INTEGER_TEXT
-    return f"≥ {smallest} {row.unit}".strip() if is_open else _beginning(_range_of(row), MAX_RANGE_LETTERS)
+    return f"≥ {smallest} {row.unit}".strip() if is_open else _beginning(_range_of(row), MAX_RANGE_CHARACTERS)
 
 
 def row_kind() -> RecordKind:

@@ -1,7 +1,7 @@
-"""A message body as text: in a charset, as pretty JSON, unpacked; every cut is said. No Qt.
+"""A message body as text: decompressed, decoded in a charset, or as indented JSON. No Qt.
 
-Nothing here trusts the bytes: text is cut at :data:`MAX_TEXT_BYTES` characters, JSON is laid out only up to
-:data:`MAX_JSON_BYTES` bytes, and what is packed unpacks to a cap.
+Bodies may be huge or hostile: text is cut at :data:`MAX_TEXT_CHARACTERS`, JSON is indented only up to
+:data:`MAX_JSON_BYTES`, and decompression has a limit. Each function returns a note if it cut something.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number, size
 
 CHARSETS = ("UTF-8", "GB18030", "Big5", "Shift_JIS", "EUC-KR", "Latin-1", "UTF-16-BE", "UTF-16-LE", "ASCII")
-MAX_TEXT_BYTES = 1 << 20
+MAX_TEXT_CHARACTERS = 1 << 20
 MAX_JSON_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body as stored and unpacked; ``notes`` say what was cut or could not be done."""
+    """A body as stored, and decompressed. ``kind`` is its compression or None; ``notes`` report cuts and errors."""
 
     stored: bytes
     data: bytes
@@ -47,21 +47,24 @@ class Body:
         return Body(remaining, remaining, None, (member.reason,))
 
 
-def open_body(stored: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Body:
-    """Unpack ``stored`` as ``sys_flag`` says, at most ``cap`` bytes, and list a batch's messages. May take a while."""
+def open_body(stored: bytes, sys_flag: int, max_bytes: int = MAX_UNPACKED_BYTES) -> Body:
+    """Decompress ``stored`` by its ``sys_flag``, to at most ``max_bytes``, and list the messages of a batch.
+
+    May take long: call it in the worker or in a thread.
+    """
     kind = kind_of(sys_flag)
-    data, note = unpack(stored, sys_flag, cap)
+    data, note = unpack(stored, sys_flag, max_bytes)
     batch_members = tuple(members(data)) if sys_flag & INNER_BATCH else ()
     return Body(stored, data, kind, (note,) if note else (), batch_members)
 
 
 def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
-    """``data`` in ``charset`` and a note; bytes that are no text there show as �."""
-    cut = data[: MAX_TEXT_BYTES * 4]
+    """Return ``data`` decoded in ``charset``, and a note. Invalid bytes become �."""
+    cut = data[: MAX_TEXT_CHARACTERS * 4]
     text = cut.decode(charset, "replace")
     notes = []
-    if len(text) > MAX_TEXT_BYTES or len(cut) < len(data):
-        text = text[:MAX_TEXT_BYTES]
+    if len(text) > MAX_TEXT_CHARACTERS or len(cut) < len(data):
+        text = text[:MAX_TEXT_CHARACTERS]
         notes.append(tr_plural("the first {n:,} character", "the first {n:,} characters", n=len(text)))
     wrong = text.count("�")
     if wrong:
@@ -74,7 +77,10 @@ def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
 
 
 def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
-    """``data`` as JSON, laid out; the note says where it is none. Numbers and the order of names stay as written."""
+    """Return ``data`` as indented JSON and "", or "" and a note that says where it is not valid JSON.
+
+    Numbers keep their spelling, objects the order of their names.
+    """
     if len(data) > MAX_JSON_BYTES:
         return "", tr(
             "JSON is laid out up to {size}; this has {actual}", size=size(MAX_JSON_BYTES), actual=size(len(data))
@@ -82,7 +88,7 @@ def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
     try:
         text = data.decode(charset)
         value = json.loads(text, parse_float=_ExactNumber, parse_int=_ExactNumber, parse_constant=_ExactNumber)
-        return _lay_out(value), ""
+        return _indent_json(value), ""
     except UnicodeDecodeError as error:
         return "", tr("not valid {charset} at byte {at:,}", charset=charset, at=error.start)
     except json.JSONDecodeError as error:
@@ -97,39 +103,39 @@ def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
 
 
 def as_json_or_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
-    """Return ``data`` as indented JSON, or as text with a note why it is no JSON."""
-    laid, note = as_json(data, charset)
-    if laid:
-        return laid, ""
+    """Return ``data`` as indented JSON; if it is not JSON, as text with a note that says why."""
+    indented, note = as_json(data, charset)
+    if indented:
+        return indented, ""
     text, text_note = as_text(data, charset)
     return text, " · ".join(part for part in (note, text_note) if part)
 
 
-def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_laid_json: bool) -> tuple[str, str]:
-    """The bodies of a batch's messages one below the other, each under a line with its number, key and tag."""
+def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_indented_json: bool) -> tuple[str, str]:
+    """Return the bodies of a batch, one below the other, each under a line with its number, key and tag."""
     pieces: list[str] = []
     length = 0
     for member in members:
-        if length > MAX_TEXT_BYTES:
+        if length > MAX_TEXT_CHARACTERS:
             return "\n\n".join(pieces), tr_plural("the first {n:,} message", "the first {n:,} messages", n=len(pieces))
         head = tr("message {n:,} of the batch", n=member.index + 1)
         if isinstance(member, MemberDamage):
             text = member.reason
         else:
             head = " · ".join(part for part in (head, " ".join(member.keys), member.tags or "") if part)
-            text = (as_json_or_text if as_laid_json else as_text)(member.body, charset)[0]
+            text = (as_json_or_text if as_indented_json else as_text)(member.body, charset)[0]
         pieces.append(f"── {head} ──\n{text}")
         length += len(text)
     return "\n\n".join(pieces), ""
 
 
 class _ExactNumber(str):
-    """A number as its author wrote it: 1.10 stays 1.10, and 19 digits stay 19 digits."""
+    """A JSON number in its original spelling: 1.10 stays 1.10, and no digit of a 64-bit number is lost."""
 
     __slots__ = ()
 
 
-def _lay_out(value: object) -> str:
+def _indent_json(value: object) -> str:
     pieces: list[str] = []
     _write(value, "", pieces)
     return "".join(pieces)
@@ -158,5 +164,5 @@ def _write(value: object, indent: str, out: list[str]) -> None:
 
 
 def looks_like_json(data: bytes) -> bool:
-    """Return whether the first letter is one that a JSON body begins with."""
+    """Return True if the first character is ``{`` or ``[``."""
     return data[:64].lstrip()[:1] in {b"{", b"["}

@@ -104,7 +104,7 @@ class BodyView(QWidget):
     def _words(self, body: Body) -> tuple[str, str]:
         charset = self.charset.currentText()
         if body.members:
-            return as_messages(body.members, charset, as_laid_json=self._form == "json")
+            return as_messages(body.members, charset, as_indented_json=self._form == "json")
         if self._form == "json":
             return as_json_or_text(body.data, charset)
         return as_text(body.data, charset)

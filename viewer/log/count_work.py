@@ -1,7 +1,8 @@
-"""Work of the worker process: rows and values of the log are counted. No Qt.
+"""Count rows and values of the log, in the worker process. No Qt.
 
-Row counts come from the side index in the cache. Value counts: numbers and topics by columns, everything else unit by
-unit. At most :data:`MAX_VALUES` values are told apart, the units of later values are counted together.
+Rows are counted by building the side index, which stays in the cache. Values of numeric fields and topics are counted
+by columns, all others unit by unit. At most :data:`MAX_VALUES` different values are counted separately; units with
+later values are counted together.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def count(control: Control, path: Path, config: MessageStoreConfig | None, cache: Path) -> bool:
-    """Build the side index of the store at ``path`` in ``cache``; False where it was stopped before the end."""
+    """Build the side index of the store at ``path`` in ``cache``. Return False if it was stopped before the end."""
     from engine.inspection import open_store
     from engine.inspection.side_index import SideIndex
 
@@ -32,15 +33,14 @@ def count(control: Control, path: Path, config: MessageStoreConfig | None, cache
 
 
 MAX_VALUES = 20_000
-"""Distinct values that are told apart."""
-MAX_VALUE_LETTERS = 200
-"""Characters of a value that count: bodies differ in their first ones."""
-MINUTE = 60_000
+"""Maximum number of different values that are counted separately."""
+MAX_VALUE_CHARACTERS = 200
+"""Characters by which values are compared. Longer values, such as bodies, differ in their first ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Values of a field with their units, most frequent first.
+    """Values of a field, each with its number of units, most frequent first.
 
     ``other_units`` have values beyond the first :data:`MAX_VALUES`. The log was read up to the offset ``counted_to``.
     """
@@ -64,7 +64,7 @@ def count_values(
 ) -> Frequencies:
     """Count the values of ``field`` (a field of the filter language) among the units that match ``where``.
 
-    A list counts each of its items; an absent value is None. ``start`` and ``end`` are for the bar only.
+    Of a list each item is counted; an absent value is None. ``start`` and ``end`` are used only to report progress.
     """
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
@@ -78,7 +78,7 @@ def count_values(
         counter = _Counter(field, unit_filter, topics, store.log.file_name)
         for block in scan_log(store.log, start, crc=counter.crc, topics=topics):
             if isinstance(block, Stop):
-                return counter.answer(max(counted_to, block.offset), True)
+                return counter.frequencies(max(counted_to, block.offset), True)
             if not isinstance(block, UnitColumns):
                 counted_to = block.offset + block.size
                 continue
@@ -86,12 +86,12 @@ def count_values(
             counted_to = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
             control.report(counted_to - start, max(1, end - start))
             if control.cancelled:
-                return counter.answer(counted_to, False)
-    return counter.answer(counted_to, True)
+                return counter.frequencies(counted_to, False)
+    return counter.frequencies(counted_to, True)
 
 
 class _Counter:
-    """Values counted so far."""
+    """Counts the values of one field, block by block."""
 
     def __init__(
         self, field: str, unit_filter: Filter, topics: TopicTable, file_of: Callable[[int], str | None]
@@ -104,7 +104,7 @@ class _Counter:
         self._get = spec.unit if spec is not None else property_getters(field.removeprefix("properties."))[0]
         self._column = spec.column if spec is not None else None
         self.crc = field == "crc" or "crc" in unit_filter.fields
-        self._taken = unit_filter.on_blocks(topics, file_of, crc=self.crc)
+        self._rows_filter = unit_filter.on_blocks(topics, file_of, crc=self.crc)
         self._counts: Counter[Any] = Counter()
         self._units = self._other_units = 0
 
@@ -112,16 +112,16 @@ class _Counter:
         """Count the units of a block."""
         import numpy as np
 
-        rows = self._taken.rows(block)
+        rows = self._rows_filter.rows(block)
         if self._column is not None:
-            values, times = np.unique(block[self._column][rows], return_counts=True)
-            for value, n in zip(values.tolist(), times.tolist(), strict=True):
-                self._count(value, n)
+            values, unit_counts = np.unique(block[self._column][rows], return_counts=True)
+            for value, unit_count in zip(values.tolist(), unit_counts.tolist(), strict=True):
+                self._count(value, unit_count)
         elif self._field == "topic":
-            numbers, times = np.unique(block["topic_id"][rows], return_counts=True)
+            numbers, unit_counts = np.unique(block["topic_id"][rows], return_counts=True)
             names = self._topics.names
-            for number, n in zip(numbers.tolist(), times.tolist(), strict=True):
-                self._count(names[number] if number >= 0 else None, n)
+            for number, unit_count in zip(numbers.tolist(), unit_counts.tolist(), strict=True):
+                self._count(names[number] if number >= 0 else None, unit_count)
         else:
             for row in rows.tolist():
                 self._add_unit(block, row)
@@ -138,16 +138,16 @@ class _Counter:
         else:
             self._count(value, 1)
 
-    def _count(self, value: Any, times: int, units: int | None = None) -> None:
-        if isinstance(value, str) and len(value) > MAX_VALUE_LETTERS:
-            value = value[:MAX_VALUE_LETTERS]
+    def _count(self, value: Any, value_count: int, units: int | None = None) -> None:
+        if isinstance(value, str) and len(value) > MAX_VALUE_CHARACTERS:
+            value = value[:MAX_VALUE_CHARACTERS]
         if value in self._counts or len(self._counts) < MAX_VALUES:
-            self._counts[value] += times
+            self._counts[value] += value_count
         else:
-            self._other_units += times
-        self._units += times if units is None else units
+            self._other_units += value_count
+        self._units += value_count if units is None else units
 
-    def answer(self, counted_to: int, complete: bool) -> Frequencies:
+    def frequencies(self, counted_to: int, complete: bool) -> Frequencies:
         """Return the counts, most frequent first."""
         ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0] is None, str(item[0])))
         return Frequencies(tuple(ordered), self._units, self._other_units, counted_to, complete)

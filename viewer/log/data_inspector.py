@@ -1,4 +1,4 @@
-"""The data inspector: the bytes at the cursor, read as every type."""
+"""The data inspector: a table of the bytes at the cursor, decoded as each number, time and text type."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ KIND = RecordKind(
     ),
     record=lambda r: {"type": r.name, "value": r.value},
 )
-AT_CURSOR = 16
-"""Bytes from the cursor on that are read."""
+BYTES_FROM_CURSOR = 16
+"""Number of bytes, from the cursor on, that the inspector needs."""
 QWIDGETSIZE_MAX = (1 << 24) - 1
 
 
 class DataInspector(QWidget):
-    """``show_bytes`` as the cursor moves. Rows are copied like those of every table."""
+    """Shows the bytes given to :meth:`show_bytes`, one row per type. Rows can be copied as in every table."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("unit.inspector")
-        self._aside = True
+        self._beside_bytes = True
         self.head = PaneHead(tr("Data inspector"))
         self.table = RecordView("inspector.table", KIND)
         self.table.setAccessibleName(tr("The bytes at the cursor as every type"))
@@ -54,7 +54,7 @@ class DataInspector(QWidget):
         follow(self, self._fit)
 
     def show_bytes(self, offset: int, data: bytes, selected: bytes) -> None:
-        """``data`` begins at ``offset``; ``selected`` are the chosen bytes."""
+        """Decode ``data``, which begins at ``offset``. ``selected`` are the selected bytes."""
         self.head.set_note(f"@ {offset:,}")
         rows: list[Reading] = readings(data, selected)
         top = self.table.verticalScrollBar().value()
@@ -74,13 +74,13 @@ class DataInspector(QWidget):
         widest = QFontMetrics(mono(12)).horizontalAdvance("-9,223,372,036,854,775,808")
         return px(76) + widest + px(34)
 
-    def set_aside(self, aside: bool) -> None:
-        """Beside the bytes it is as wide as it must be, below the tree as wide as that."""
-        self._aside = aside
+    def set_beside_bytes(self, beside_bytes: bool) -> None:
+        """Set where the inspector is: beside the bytes with a fixed width, or below the tree with the tree's width."""
+        self._beside_bytes = beside_bytes
         self._fit()
 
     def _fit(self) -> None:
-        if self._aside:
+        if self._beside_bytes:
             self.setFixedWidth(self.full_width())
         else:
             self.setMinimumWidth(0)

@@ -46,7 +46,7 @@ COLUMNS = (
     "properties",
 )
 """Columns of CSV and Markdown, with RocketMQ's names; ``body`` behind them where it is wanted."""
-MAX_CELL_LETTERS = 80
+MAX_CELL_CHARACTERS = 80
 """Characters of a cell in Markdown; longer ones are cut, and counted."""
 
 
@@ -203,9 +203,9 @@ class _Writer:
 
     def _narrow(self, value: object) -> str:
         text = _cell(value)
-        if len(text) > MAX_CELL_LETTERS:
+        if len(text) > MAX_CELL_CHARACTERS:
             self.cut += 1
-            text = text[: MAX_CELL_LETTERS - 1] + "…"
+            text = text[: MAX_CELL_CHARACTERS - 1] + "…"
         return text.replace("\\", "\\\\").replace("|", "\\|").replace("\r", " ").replace("\n", " ")
 
 

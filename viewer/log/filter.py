@@ -42,7 +42,7 @@ class LogFilter(QObject):
         super().__init__(parent)
         self.session: StoreSession | None = None
         self._state = model.filter
-        self._turn = 0
+        self._generation = 0
         self._now = 0
         self._task: asyncio.Task[object] | None = None
 
@@ -63,7 +63,7 @@ class LogFilter(QObject):
 
     def stop(self, *, quiet: bool = False) -> None:
         """Stop the search; its matches stay."""
-        self._turn += 1
+        self._generation += 1
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -78,24 +78,24 @@ class LogFilter(QObject):
 
     def _run(self, max_matches: int) -> None:
         assert self.session is not None
-        self._turn += 1
+        self._generation += 1
         self._state.running = True
         self._tell()
-        self._task = self.session.jobs.start(self._scan(self._turn, max_matches))
+        self._task = self.session.jobs.start(self._scan(self._generation, max_matches))
 
-    async def _scan(self, turn: int, max_matches: int) -> None:
+    async def _scan(self, generation: int, max_matches: int) -> None:
         session, state, source = self.session, self._state, self._state.source
         assert session is not None
         assert source is not None
         begun, seconds_before, state.note = time.monotonic(), state.spent, ""
 
         def take_note(words: str) -> None:
-            if turn == self._turn and words != state.note:
+            if generation == self._generation and words != state.note:
                 state.note = words
                 self._tell()
 
         def hits(batch: Hits) -> None:
-            if turn != self._turn:
+            if generation != self._generation:
                 return
             state.note = ""
             source.offsets.extend(batch.offsets)
@@ -106,7 +106,7 @@ class LogFilter(QObject):
             self._tell()
 
         try:
-            if state.looked == state.start and await self._look_first(turn, hits):
+            if state.looked == state.start and await self._look_first(generation, hits):
                 ended = ScanEnd(state.looked, 0, True)
             else:
                 ended = await session.jobs.in_worker(
@@ -125,19 +125,19 @@ class LogFilter(QObject):
         except (Cancelled, asyncio.CancelledError):
             ended = ScanEnd(state.looked, 0, False)
         except (StoreError, OSError, RuntimeError) as error:
-            if turn == self._turn:
+            if generation == self._generation:
                 state.running = False
                 failure = State("error", str(error), steps=((tr("Try again"), self.go_on),))
                 self.stateChanged.emit(failure, engine_words(str(error)))
             return
-        if turn != self._turn:
+        if generation != self._generation:
             return
         state.looked, state.complete, state.running = max(state.looked, ended.looked), ended.complete, False
         state.spent = seconds_before + time.monotonic() - begun
         self.hitsAdded.emit()
         self._tell()
 
-    async def _look_first(self, turn: int, hits: Callable[[Hits], None]) -> bool:
+    async def _look_first(self, generation: int, hits: Callable[[Hits], None]) -> bool:
         """Search the first bytes at once, in a thread; True if that was the whole log."""
         session, start = self.session, self._state.start
         assert session is not None
@@ -145,7 +145,7 @@ class LogFilter(QObject):
         share = FIRST_BYTES // 4 if session.jobs.worker.alive else FIRST_BYTES
         first_hits, complete = await session.jobs.quick(lambda: first_look(log, text, now, start, start + share))
         hits(first_hits)
-        return complete and turn == self._turn
+        return complete and generation == self._generation
 
     # ---- words -------------------------------------------------------------------------------------------------------
 

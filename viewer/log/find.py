@@ -51,7 +51,7 @@ class LogFind(QObject):
         self.line.hide()
         self.session: StoreSession | None = None
         self.settings: Settings | None = None
-        self._turn = 0
+        self._generation = 0
         self._task: asyncio.Task[object] | None = None
         self.line.hitRequested.connect(self.step)
         self.line.stopped.connect(self.stop)
@@ -93,7 +93,7 @@ class LogFind(QObject):
 
     def stop(self) -> None:
         """Stop looking."""
-        self._turn += 1
+        self._generation += 1
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -119,7 +119,7 @@ class LogFind(QObject):
         self._state.running = True
         self.line.set_running(True)
         self.line.say(tr("Looking…"))
-        self._task = session.jobs.start(self._look(self._turn, session, sought, step > 0))
+        self._task = session.jobs.start(self._look(self._generation, session, sought, step > 0))
 
     def jump(self, within: str, subject: str, forward: bool) -> None:
         """Go to the next (or previous) unit that matches the filter ``within``, beside whatever is looked for."""
@@ -128,7 +128,7 @@ class LogFind(QObject):
             return
         self.stop()
         within, span = self._model.without_ignored_rows(within), self._model.span
-        turn, now = self._turn, time.time_ns() // 1_000_000
+        generation, now = self._generation, time.time_ns() // 1_000_000
         offset = row.end if forward else row.offset
 
         async def work() -> None:
@@ -137,11 +137,11 @@ class LogFind(QObject):
             except (Cancelled, asyncio.CancelledError):
                 return
             except (StoreError, OSError, RuntimeError) as error:
-                if turn == self._turn:
+                if generation == self._generation:
                     self._state.running = False
                     self.statusText.emit(str(error))
                 return
-            if turn != self._turn:
+            if generation != self._generation:
                 return
             self._state.running = False
             if hit.offset is None or hit.offset == row.offset:
@@ -156,14 +156,14 @@ class LogFind(QObject):
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
-    async def _look(self, turn: int, session: StoreSession, sought: SearchTerm, forward: bool) -> None:
+    async def _look(self, generation: int, session: StoreSession, sought: SearchTerm, forward: bool) -> None:
         start, end = self._model.span
         row: LogRow | None = self._table.current_row()
         offset = min(max(self._state.at(row, start, sought, forward=forward), start), end)
         within = self._model.without_ignored_rows(self._model.filter.text)
         begun, now = time.monotonic(), time.time_ns() // 1_000_000
         if (span := self.line.span()) is not None:
-            await self._look_inside(turn, session, sought, within, now, span, forward)
+            await self._look_inside(generation, session, sought, within, now, span, forward)
             return
         everything = (sought, within, start, end)
         counted = self._state.counted(everything)
@@ -176,18 +176,18 @@ class LogFind(QObject):
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._ended()
                 self.line.say(str(error), "error")
             return
-        if turn == self._turn:
+        if generation == self._generation:
             self._ended()
             self._tell(hit, sought, end - start, time.monotonic() - begun)
             if hit.offset is not None and end - start <= COUNTED_BYTES:
-                self._task = session.jobs.start(self._count(turn, session, everything, now))
+                self._task = session.jobs.start(self._count(generation, session, everything, now))
 
     async def _count(
-        self, turn: int, session: StoreSession, request: tuple[SearchTerm, str, int, int], now: int
+        self, generation: int, session: StoreSession, request: tuple[SearchTerm, str, int, int], now: int
     ) -> None:
         """Count all hits, and say which of them is chosen."""
         sought, within, first, last = request
@@ -198,14 +198,21 @@ class LogFind(QObject):
             )
         except (Cancelled, asyncio.CancelledError, StoreError, OSError, RuntimeError):
             return  # the hit is shown; how many others there are is an addition
-        if turn != self._turn or self._state.last_term != sought or self._state.hit not in all_hits.offsets:
+        if generation != self._generation or self._state.last_term != sought or self._state.hit not in all_hits.offsets:
             return
         self._state.keep(request, all_hits)
         number = all_hits.offsets.index(self._state.hit) + 1
         self.line.say(f"{_place_among(number, all_hits)} · {self.line.result.text()}", "ok")
 
     async def _look_inside(
-        self, turn: int, session: StoreSession, sought: SearchTerm, within: str, now: int, span: Bounds, forward: bool
+        self,
+        generation: int,
+        session: StoreSession,
+        sought: SearchTerm,
+        within: str,
+        now: int,
+        span: Bounds,
+        forward: bool,
     ) -> None:
         """The next hit in the chosen rows, which are all counted first: then it is said which one it is."""
         first_offset, last_offset = self._model.chosen_span(span) or span
@@ -221,11 +228,11 @@ class LogFind(QObject):
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._ended()
                 self.line.say(str(error), "error")
             return
-        if turn == self._turn:
+        if generation == self._generation:
             self._ended()
             self._tell_inside(all_hits, sought, forward, tr("in the selection"))
 

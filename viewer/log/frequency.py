@@ -36,7 +36,7 @@ class LogFrequency(QObject):
         super().__init__(table)
         self._model, self._table, self._unit, self._known = model, table, unit, known_values
         self.session: StoreSession | None = None
-        self._turn = 0
+        self._generation = 0
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """The one command."""
@@ -72,16 +72,16 @@ class LogFrequency(QObject):
         return column.key or NAMES.get(column.title, "")
 
     def _stop(self) -> None:
-        self._turn += 1
+        self._generation += 1
 
     def _count(self, sheet: FrequencySheet, field: str) -> None:
         session = self.session
         if session is not None:
-            self._turn += 1
+            self._generation += 1
             sheet.show_state(State("loading", tr("Counting {field}…", field=field)))
-            session.jobs.start(self._work(self._turn, sheet, field))
+            session.jobs.start(self._work(self._generation, sheet, field))
 
-    async def _work(self, turn: int, sheet: FrequencySheet, field: str) -> None:
+    async def _work(self, generation: int, sheet: FrequencySheet, field: str) -> None:
         from engine.query import FIELDS
 
         session, (start, end) = self.session, self._model.span
@@ -102,10 +102,10 @@ class LogFrequency(QObject):
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
-            if turn == self._turn:
+            if generation == self._generation:
                 sheet.show_state(State("error", str(error)))
             return
-        if turn != self._turn:
+        if generation != self._generation:
             return
         times = field in FIELDS and FIELDS[field].kind == "time"
         units = tr_plural("{n:,} unit", "{n:,} units", n=frequencies.units)

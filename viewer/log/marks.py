@@ -68,7 +68,7 @@ class LogMarks(QObject):
                 if session is self._session:
                     self._add_saved(saved)
 
-            session.later(lambda: session.jobs.read_kept(lambda: read_marks(file), on_marks, self._on_save_error))
+            session.later(lambda: session.jobs.read_saved(lambda: read_marks(file), on_marks, self._on_save_error))
 
     def _note_priorities(self) -> None:
         """Add a column of priorities once a topic of type PRIORITY is known."""

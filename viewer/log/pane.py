@@ -117,7 +117,7 @@ class UnitsPane(Pane):
         self.filter.applied.connect(self._filter_applied)
         self.filter.edited.connect(self._filter_edited)
         self.count.counted.connect(self._counted)
-        self.count.logGrown.connect(self.survey.tail)
+        self.count.logGrown.connect(self.survey.extend_to_known_end)
         self.filtering.filterStarted.connect(self._filter_began)
         self.filtering.hitsAdded.connect(self._on_hits_added)
         self.filtering.stateChanged.connect(self._on_filter_state)
@@ -187,7 +187,7 @@ class UnitsPane(Pane):
         self.table.set_source(log, choose=self._wanted is None)
         self.table.setFocus()
         session.later(self._tell_lost)
-        session.later(self.survey.look)
+        session.later(self.survey.read_extent)
 
     def _tell_lost(self) -> None:
         """Name the messages in unreadable bytes, once the first rows are shown: this asks all queues and tries

@@ -12,7 +12,7 @@ from viewer.log.rows import LogRow, UnitRow
 from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.runtime.bookmarks import file_of
-from viewer.runtime.file_saver import read_kept
+from viewer.runtime.file_saver import read_saved
 from viewer.widgets.columns import RowAppearance
 
 
@@ -103,8 +103,8 @@ def marks_file(folder: Path, store: Path) -> Path:
 
 
 def read_marks(file: Path) -> RowMarks:
-    """Read the marks in ``file``; raises like :func:`read_kept`."""
-    saved = read_kept(file)
+    """Read the marks in ``file``; raises like :func:`read_saved`."""
+    saved = read_saved(file)
     reference = _offsets(saved.get("reference"))
     pair = (reference[0], reference[1]) if len(reference) == 2 else None
     return RowMarks(frozenset(_offsets(saved.get("marked"))), frozenset(_offsets(saved.get("ignored"))), pair)

@@ -181,7 +181,7 @@ PLACES, AT_EACH = 24, 40
 """Places of the log that are looked at, and units read at each: some hundred milliseconds on a cold disk."""
 MAX_SAMPLES = 200
 """Values a field keeps: the most frequent ones."""
-MAX_VALUE_LETTERS = 80
+MAX_VALUE_CHARACTERS = 80
 Values = dict[str, tuple[str, ...]]
 
 
@@ -204,7 +204,7 @@ def sample(log: LogReader) -> Values:
 
 def _add(counters: dict[str, Counter[str]], unit: Unit) -> None:
     def add(field: str, text: str | None) -> None:
-        if text and len(text) <= MAX_VALUE_LETTERS:
+        if text and len(text) <= MAX_VALUE_CHARACTERS:
             counters.setdefault(field, Counter())[text] += 1
 
     add("topic", unit.topic)

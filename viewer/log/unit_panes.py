@@ -29,7 +29,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from viewer.log.body_text import Body, looks_like_json, open_body
 from viewer.log.body_view import BodyView
 from viewer.log.columns import look
-from viewer.log.data_inspector import AT_CURSOR, DataInspector
+from viewer.log.data_inspector import BYTES_FROM_CURSOR, DataInspector
 from viewer.log.rows import LogRow, NonUnitRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
 from viewer.log.unit_fields import MEMBER, DecodedUnit, Group, Line, describe
@@ -82,10 +82,10 @@ class UnitPanes(QObject):
         self.body = BodyView()
         self.current: LoadedRow | None = None
         self._row: LogRow | None = None
-        self._turn = 0
+        self._generation = 0
         self._settings: Settings | None = None
         self._wanted_field = ""
-        self._body_turn = -1
+        self._body_generation = -1
         self._member = -1
         """Number of the batch's message whose line is chosen; -1 for the whole body."""
         self.detail_head = PaneHead(tr("Message"))
@@ -121,7 +121,7 @@ class UnitPanes(QObject):
         return self._split
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Another room for the panes: the inspector stands where nothing is covered."""
+        """Move the inspector when the size changes, so that it covers nothing."""
         if event.type() == QEvent.Type.Resize and not self.inspector.isHidden():
             self._place_inspector()
         return super().eventFilter(watched, event)
@@ -136,7 +136,7 @@ class UnitPanes(QObject):
             assert isinstance(box, QBoxLayout)
             box.addWidget(self.inspector, 0 if aside else 1)
             self.inspector.setVisible(shown)
-        self.inspector.set_aside(aside)
+        self.inspector.set_beside_bytes(aside)
         self.hex.setMinimumWidth(bytes_width if aside and shown else 0)
 
     @property
@@ -168,7 +168,7 @@ class UnitPanes(QObject):
 
     def _inspect(self) -> None:
         if not self.inspector.isHidden():
-            self.hex.read_here(AT_CURSOR, self.inspector.show_bytes)
+            self.hex.read_at_cursor(BYTES_FROM_CURSOR, self.inspector.show_bytes)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show units of another store."""
@@ -184,7 +184,7 @@ class UnitPanes(QObject):
 
     def show_row(self, row: LogRow | None, field: str = "") -> None:
         """Show ``row`` (None: nothing); ``field`` is chosen once it is there."""
-        self._turn += 1
+        self._generation += 1
         self._row = row
         self.current = None
         self._wanted_field = field
@@ -195,17 +195,17 @@ class UnitPanes(QObject):
             return
         self._freeze()
         self._clear(tr("loading {offset:,}…", offset=row.offset))
-        turn = self._turn
-        self.session.later(lambda: self._read(turn, row))
+        generation = self._generation
+        self.session.later(lambda: self._read(generation, row))
 
-    def _read(self, turn: int, row: LogRow) -> None:
-        if turn != self._turn or self.session is None:
+    def _read(self, generation: int, row: LogRow) -> None:
+        if generation != self._generation or self.session is None:
             return
         snapshot = self.session.snapshot
         self.session.jobs.read(
             lambda: load(snapshot, row),
-            lambda loaded: self._show(turn, loaded),
-            lambda error: self._show(turn, LoadedRow(row, None, (), str(error))),
+            lambda loaded: self._show(generation, loaded),
+            lambda error: self._show(generation, LoadedRow(row, None, (), str(error))),
         )
 
     def choose_field(self, name: str) -> None:
@@ -242,8 +242,8 @@ class UnitPanes(QObject):
         for widget in (self.detail.viewport(), self.hex.viewport(), self.detail_head, self.bytes_head):
             widget.setUpdatesEnabled(True)
 
-    def _show(self, turn: int, loaded: LoadedRow) -> None:
-        if turn != self._turn or self.session is None:
+    def _show(self, generation: int, loaded: LoadedRow) -> None:
+        if generation != self._generation or self.session is None:
             return
         self.current = loaded
         field = self._kept_field
@@ -341,7 +341,7 @@ class UnitPanes(QObject):
         number_ = int(name.removeprefix(MEMBER)) if name.startswith(MEMBER) else -1
         if number_ != self._member:
             self._member = number_
-            self._body_turn = -1
+            self._body_generation = -1
             if self.tabs.key != "bytes":
                 self._load_body()
 
@@ -382,9 +382,9 @@ class UnitPanes(QObject):
         if decoded is None or self.session is None:
             self.body.show_body(None, reason=tr("There is no body here that can be read.") if self.current else "")
             return
-        if self._body_turn == self._turn:
+        if self._body_generation == self._generation:
             return
-        self._body_turn = turn = self._turn
+        self._body_generation = generation = self._generation
         unit, member = decoded.unit, self._member
 
         def opened_body() -> Body:
@@ -392,7 +392,7 @@ class UnitPanes(QObject):
             return body.of_member(member) if member >= 0 else body
 
         def done(opened: Any) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self.body.show_body(opened)
 
         self.session.jobs.read(opened_body, done, lambda _error: None)

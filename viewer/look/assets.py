@@ -1,8 +1,8 @@
-"""The only access to ``resources/``: icons in any colour, the application's icon, and the texts in other languages.
+"""Access to ``resources/``: icons in any colour, the application's icon, and translations. Nothing else reads them.
 
-Texts are written in English where they are used and pass through :func:`tr`, which looks them up in the gettext
-catalogue of the language. Texts that stand in tables of data are marked with :func:`words` and translated where they
-are shown.
+Code contains English texts. :func:`tr` translates a text with the gettext catalogue of the window's language. A text in
+a table that is built at import, before the language is known, is marked with :func:`words` and passed to :func:`tr`
+when it is shown.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ LANGUAGES = ("en", "zh_CN")
 
 
 def words(text: str) -> str:
-    """Marks a text in a table of data as one to translate; it is given back as it is."""
+    """Mark a text for the catalogue, without translating it yet. Return it unchanged."""
     return text
 
 
 def words_in(_context: str, text: str) -> str:
-    """Marks a text as :func:`words` does, for :func:`tr_in` with the same context."""
+    """Mark a text like :func:`words`, for :func:`tr_in` with the same context."""
     return text
 
 
 def plural_words(singular: str, several: str) -> tuple[str, str]:
-    """Marks the two forms of a text that counts, in a table of data: ``tr_plural(*counted, n=6)``."""
+    """Mark singular and plural of a text for the catalogue, for a later ``tr_plural(*forms, n=6)``."""
     return singular, several
 
 
 QT_LACKS = (words("&Look in:"), words("Files of &type:"))
-"""Words of Qt's dialog for files that its own Chinese catalogue does not have."""
+"""Texts of Qt's file dialog that Qt's own Chinese catalogue lacks."""
 
 
 class _QtWords(QTranslator):
-    """Qt's own catalogue of a language, with what that lacks."""
+    """Qt's own catalogue of a language; texts that it lacks come from ours."""
 
     def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
-        """Return the text in the language in force; None if its catalogue lacks it."""
+        """Return the translation; None if there is none."""
         if source in QT_LACKS:
             return language_state.catalogue.find(source)
         return super().translate(context, source, disambiguation, n) or None
 
 
 class _Language(QObject):
-    """The language in force; widgets that show texts listen to ``changed``."""
+    """The window's language. Widgets that show texts connect to ``changed``."""
 
     changed = Signal()
 
@@ -69,30 +69,30 @@ class _Language(QObject):
         self.name = "en"
         self.catalogue = Catalogue()
         self.qt_words: QTranslator | None = None
-        """Qt's own catalogue, where it has one of this language."""
+        """Qt's own catalogue of this language; None if it has none."""
 
 
 language_state = _Language()
 
 
 def tr(text: str, /, **values: Any) -> str:
-    """``text`` in the language in force, its ``{names}`` filled: ``tr("up to {offset:,}", offset=6)``."""
+    """Translate ``text`` and fill its ``{names}``: ``tr("up to {offset:,}", offset=6)``."""
     translation = language_state.catalogue.find(text)
     template = text if translation is None else translation
     return template.format(**values) if values else template
 
 
 def tr_in(context: str, text: str, /, **values: Any) -> str:
-    """:func:`tr` of a text whose translation depends on where it is shown: ``tr_in("evidence", "Found")``."""
+    """Translate like :func:`tr` a text whose translation depends on its context: ``tr_in("evidence", "Found")``."""
     translation = language_state.catalogue.find(f"{context}{CONTEXT_END}{text}")
     template = text if translation is None else translation
     return template.format(**values) if values else template
 
 
 def tr_plural(singular: str, several: str, /, n: int, **values: Any) -> str:
-    """Return the form for the count ``n`` in the language in force, its ``{names}`` filled.
+    """Translate a text in its singular or plural form for the count ``n``, and fill its ``{names}``.
 
-    A text that counts two things takes the second as a value: ``tr_plural("{n:,} unit in {queues}", "{n:,} units in
+    In a text with two counts, the second is a value: ``tr_plural("{n:,} unit in {queues}", "{n:,} units in
     {queues}", n=6, queues=tr_plural("{n:,} queue", "{n:,} queues", n=2))``.
     """
     template = language_state.catalogue.find_plural(singular, n)
@@ -102,7 +102,7 @@ def tr_plural(singular: str, several: str, /, n: int, **values: Any) -> str:
 
 
 def language() -> str:
-    """The language in force: ``en`` or ``zh_CN``."""
+    """Return the window's language: ``en`` or ``zh_CN``."""
     return language_state.name
 
 
@@ -114,14 +114,14 @@ def set_language(name: str) -> None:
     language_state.name = name
     language_state.catalogue = catalogue(name)
     formats.set_translations(language_state.catalogue)
-    speak_in_qt_dialogs()
+    translate_qt_dialogs()
     language_state.changed.emit()
 
 
-def speak_in_qt_dialogs() -> None:
-    """Translate Qt's own dialogs and menus (files, fonts, a field's right click) into the language in force.
+def translate_qt_dialogs() -> None:
+    """Translate Qt's own dialogs and menus (files, fonts, a field's context menu) into the window's language.
 
-    Does nothing without an application: call it again when there is one.
+    Does nothing before the QApplication exists: call it again then.
     """
     app = QCoreApplication.instance()
     if app is None:
@@ -138,20 +138,20 @@ def speak_in_qt_dialogs() -> None:
 
 
 def system_language() -> str:
-    """``zh_CN`` on a machine that speaks Chinese, else ``en``."""
+    """Return ``zh_CN`` on a system set to Chinese, else ``en``."""
     return "zh_CN" if QLocale.system().language() == QLocale.Language.Chinese else "en"
 
 
 @lru_cache(maxsize=2)
 def catalogue(name: str) -> Catalogue:
-    """The texts of the language ``name``, from ``i18n/NAME/LC_MESSAGES/storescope.po``; none for English."""
+    """Return the catalogue ``i18n/NAME/LC_MESSAGES/storescope.po``; an empty one for English."""
     if name == "en":
         return Catalogue()
     return read_catalogue(resource_bytes(f"i18n/{name}/LC_MESSAGES/storescope.po").decode())
 
 
 def resource_bytes(path: str) -> bytes:
-    """The bytes of ``resources/path``."""
+    """Return the bytes of ``resources/path``."""
     return files("resources").joinpath(path).read_bytes()
 
 
@@ -175,7 +175,7 @@ def _picture(name: str, color: str, size: int, ratio: float) -> QPixmap:
 
 
 def icon_pixmap(name: str, color: QColor, size: int = 20, ratio: float | None = None) -> QPixmap:
-    """The icon ``name`` drawn in ``color``, ``size`` logical pixels high."""
+    """Return the icon ``name`` in ``color``, ``size`` logical pixels high."""
     app = QGuiApplication.instance()
     if ratio is None:
         ratio = app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0
@@ -183,7 +183,7 @@ def icon_pixmap(name: str, color: QColor, size: int = 20, ratio: float | None = 
 
 
 def app_icon() -> QIcon:
-    """The application's icon in the sizes that desktops ask for."""
+    """Return the application's icon in the sizes that desktops use."""
     icon = QIcon()
     for size in (16, 24, 32, 48, 64, 128, 256):
         icon.addPixmap(_picture("app", "#000000", size, 1.0))
@@ -191,6 +191,6 @@ def app_icon() -> QIcon:
 
 
 def app_pixmap(size: int) -> QPixmap:
-    """The application's icon as one picture."""
+    """Return the application's icon as one pixmap."""
     app = QGuiApplication.instance()
     return _picture("app", "#000000", size, app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0)

@@ -69,8 +69,8 @@ def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame
         text = "" if value is None or key in ("index_end", "queue_max") else f"{(value - base) / MIB:,.1f}"
         traces.append(Trace(tr(NAMES[key]), ROLES[key], xs, (ys - base) / MIB, text))
     top = max((float(np.nanmax(t.ys)) for t in traces), default=1.0)
-    first_tick, end_tick = np.searchsorted(history.took.times, (shown.begin, shown.end))
-    ticks = history.took.times[first_tick:end_tick] - shown.end
+    first_tick, end_tick = np.searchsorted(history.flush_ms.times, (shown.begin, shown.end))
+    ticks = history.flush_ms.times[first_tick:end_tick] - shown.end
     return LiveFrame(
         tuple(reversed(traces)),
         *_ends(shown, width),
@@ -119,8 +119,8 @@ def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> 
 
 def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
     """Plot the ms of each flush and mark late ones."""
-    xs, ys = _cut(history, history.took, shown, width)
-    middle, largest = history.took.middle(shown.begin, shown.end)
+    xs, ys = _cut(history, history.flush_ms, shown, width)
+    middle, largest = history.flush_ms.median_and_max(shown.begin, shown.end)
     traces = (
         Trace(tr("median"), "posLog", xs, ys, f"{middle:,.1f}", "dots", late=LATE_FLUSH),
         Trace(tr("largest"), "warn", xs[:0], ys[:0], f"{largest:,.0f}", "dots"),
@@ -137,8 +137,8 @@ def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
 
 def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
     """Plot the MiB of each flush."""
-    xs, ys = _cut(history, history.group, shown, width)
-    middle, largest = (value / MIB for value in history.group.middle(shown.begin, shown.end))
+    xs, ys = _cut(history, history.flush_bytes, shown, width)
+    middle, largest = (value / MIB for value in history.flush_bytes.median_and_max(shown.begin, shown.end))
     trace = Trace(tr("median"), "posLog", xs, ys / MIB, f"{middle:,.2f}", "bars")
     return LiveFrame(
         (trace,),
@@ -152,18 +152,18 @@ def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
 
 def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool) -> LiveFrame:
     """Plot messages put per second (answered or dispatched), or MiB written per second."""
-    series, unit_size = (history.puts, 1) if messages else (history.bytes, MIB)
+    series, unit_size = (history.put_rate, 1) if messages else (history.write_rate, MIB)
     xs, ys = _cut(history, series, shown, width)
     value = _value(history, series, shown)
     text = "" if value is None else f"{value / unit_size:,.0f}" if messages else f"{value / unit_size:,.2f}"
     largest = float(np.nanmax(ys)) / unit_size if len(ys) and np.isfinite(ys).any() else 0.0
     name, role = (tr("messages/s"), "posBuild") if messages else (tr("MiB/s"), "posLog")
-    first_tick, end_tick = np.searchsorted(history.took.times, (shown.begin, shown.end))
+    first_tick, end_tick = np.searchsorted(history.flush_ms.times, (shown.begin, shown.end))
     return LiveFrame(
         (Trace(name, role, xs, ys / unit_size, text, filled=True),),
         *_ends(shown, width),
         nice_top(largest),
-        ticks=history.took.times[first_tick:end_tick] - shown.end,
+        ticks=history.flush_ms.times[first_tick:end_tick] - shown.end,
         lines=tuple(_lines(history, shown)),
         cursor=_cursor(shown),
         right_edge_s=shown.edge(width),
@@ -175,13 +175,13 @@ def shown_reading(history: LiveHistory, shown: Range, *, live: bool) -> Position
     """Return the reading at the right edge, or at the cursor of a stopped plot."""
     if live:
         return history.last
-    return history.look_at(round(shown.end * 1000))
+    return history.reading_at(round(shown.end * 1000))
 
 
 def _cut(history: LiveHistory, series: PeakSeries, shown: Range, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a curve over the shown time, with a break where nothing was sampled."""
     edge = shown.edge(width)
-    xs, ys = history.torn(*series.columns(edge, shown.span, width))
+    xs, ys = history.with_gaps(*series.columns(edge, shown.span, width))
     return np.clip(xs - shown.end, edge - shown.end - shown.span, edge - shown.end), ys
 
 

@@ -1,4 +1,4 @@
-"""Fills the Line over the log: its files at once, then times and topics, sampled piece by piece in idle time."""
+"""Fill the Line above a view: the files of the log at once, then times and topics from samples, read in idle time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLES_PER_ROUND = 24
 GROWTH_DIVISOR = 100
 """The log is sampled again when it has grown by 1/GROWTH_DIVISOR."""
 LINE_INTERVAL_S = 3.0
-"""Shortest time between two looks at a growing line."""
+"""Shortest time between two readings of the extent of a growing log."""
 SAMPLING_INTERVAL_S = 2.0
 """Shortest time between two samplings of a growing log."""
 CACHED_FILES = 32
@@ -35,7 +35,11 @@ PAUSE_MS = 15
 
 
 class LogSurvey(QObject):
-    """Keeps ``strip`` in step with the session's log. ``extentKnown(line)`` when the extent is known."""
+    """Keeps the Line ``strip`` up to date with the session's log.
+
+    Emits ``extentKnown(line)`` when the extent of the log has been read. Results of a read that began before
+    :attr:`_generation` changed are dropped: they belong to another store, or to a log that was cut.
+    """
 
     extentKnown = Signal(object)
 
@@ -43,37 +47,37 @@ class LogSurvey(QObject):
         super().__init__(strip)
         self._strip = strip
         self._session: StoreSession | None = None
-        self._turn = 0
-        self._todo: list[tuple[int, int]] = []
-        self._sampled: set[tuple[int, int]] = set()
+        self._generation = 0
+        self._unsampled_spans: list[tuple[int, int]] = []
+        self._sampled_spans: set[tuple[int, int]] = set()
         self._line = LogLine(0, 0, 0)
-        self._pause = QTimer(self, interval=PAUSE_MS, singleShot=True)
-        self._pause.timeout.connect(self._sample_next)
-        self._rest = 0.0
-        self._looked = -LINE_INTERVAL_S
-        self._due = QTimer(self, singleShot=True)
-        self._due.timeout.connect(self.look)
-        self._late = False
+        self._sample_timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
+        self._sample_timer.timeout.connect(self._sample_next)
+        self._next_sampling_at = 0.0
+        self._extent_read_at = -LINE_INTERVAL_S
+        self._extent_timer = QTimer(self, singleShot=True)
+        self._extent_timer.timeout.connect(self.read_extent)
+        self._skipped_while_hidden = False
         self._times: dict[int, int] = {}
-        self._resized = QTimer(self, interval=PAUSE_MS, singleShot=True)
-        self._resized.timeout.connect(self._read_times)
-        strip.resized.connect(self._resized.start)
+        self._resize_timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
+        self._resize_timer.timeout.connect(self._read_times)
+        strip.resized.connect(self._resize_timer.start)
         strip.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Catch up on the readings that were skipped while the strip was hidden."""
-        if event.type() == QEvent.Type.Show and self._late:
-            self.look()
+        if event.type() == QEvent.Type.Show and self._skipped_while_hidden:
+            self.read_extent()
         return False
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
-        self._turn += 1
+        self._generation += 1
         self._session = session
-        self._todo, self._sampled = [], set()
-        self._pause.stop()
-        self._due.stop()
-        self._rest, self._late, self._looked = 0.0, False, -LINE_INTERVAL_S
+        self._unsampled_spans, self._sampled_spans = [], set()
+        self._sample_timer.stop()
+        self._extent_timer.stop()
+        self._next_sampling_at, self._skipped_while_hidden, self._extent_read_at = 0.0, False, -LINE_INTERVAL_S
         self._line = LogLine(0, 0, 0)
         self._times = {}
         self._strip.set_times({})
@@ -87,41 +91,41 @@ class LogSurvey(QObject):
             bookmarks_of(session).changed.connect(self.show_findings)
 
     def on_log_grown(self) -> None:
-        """Look again, because the log may have grown, at most every :data:`LINE_INTERVAL_S`."""
-        wait = self._looked + LINE_INTERVAL_S - time.monotonic()
+        """Read the extent again, at most every :data:`LINE_INTERVAL_S`."""
+        wait = self._extent_read_at + LINE_INTERVAL_S - time.monotonic()
         if wait <= 0:
-            self.look()
-        elif not self._due.isActive():
-            self._due.start(round(wait * 1000) + 1)
+            self.read_extent()
+        elif not self._extent_timer.isActive():
+            self._extent_timer.start(round(wait * 1000) + 1)
 
-    def look(self) -> None:
+    def read_extent(self) -> None:
         """Read the extent of the log, then sample what has not been sampled.
 
         A hidden strip is read when it is shown.
         """
-        self._looked = time.monotonic()
-        self._late = self._line.high > self._line.low and not self._strip.isVisible()
-        if self._session is None or self._late:
+        self._extent_read_at = time.monotonic()
+        self._skipped_while_hidden = self._line.high > self._line.low and not self._strip.isVisible()
+        if self._session is None or self._skipped_while_hidden:
             return
-        turn, log, old_line = self._turn, self._session.snapshot.log, self._line
+        generation, log, old_line = self._generation, self._session.snapshot.log, self._line
 
         def done(line: LogLine) -> None:
-            if turn != self._turn:
+            if generation != self._generation:
                 return
             if self._line is not old_line and line.written < self._line.written <= line.high:
-                line = replace(line, written=self._line.written)  # the end was found meanwhile
+                line = replace(line, written=self._line.written)  # a follower found the end meanwhile
             self._show(line)
 
         self._session.jobs.read(lambda: line_of(log), done, lambda _error: None)
 
-    def tail(self) -> None:
-        """Extend the line to the end of the log that a follower has just found."""
+    def extend_to_known_end(self) -> None:
+        """Extend the line to the end of the log that a follower of the log has just found."""
         session, line = self._session, self._line
         end = session.snapshot.log.known_end if session is not None else None
         if end is None or line.high <= line.low or end <= line.written or not self._strip.isVisible():
             return
         if end > line.high:
-            self.look()  # there are more files
+            self.read_extent()  # there are more files
             return
         self._line = replace(line, written=end)
         self._strip.set_line(self._line)
@@ -134,7 +138,7 @@ class LogSurvey(QObject):
             self._session.note_damage([(offset, offset + length) for offset, length in spans])
 
     def show_findings(self) -> None:
-        """Show findings of the log as pins, and missing or damaged stretches."""
+        """Show findings of the log and bookmarks as pins, and missing or damaged ranges."""
         if self._session is not None:
             pins = pins_of(self._session.findings)
             broken = self._session.broken
@@ -165,46 +169,46 @@ class LogSurvey(QObject):
         """Sample the unsampled parts, if the line has grown enough since ``old_line``."""
         line = self._line
         if line.low != old_line.low or line.written < old_line.written:
-            self._turn += 1  # the log begins elsewhere or was cut, so old samples are wrong
+            self._generation += 1  # the log begins elsewhere or was cut, so old samples are wrong
             self._times = {}
-            self._todo, self._sampled = [], set()
-        covered = max((end for _, end in self._sampled), default=line.low)
+            self._unsampled_spans, self._sampled_spans = [], set()
+        covered = max((end for _, end in self._sampled_spans), default=line.low)
         unsampled_bytes = line.written - covered
-        if self._sampled and unsampled_bytes < max(1, (line.written - line.low) // GROWTH_DIVISOR):
+        if self._sampled_spans and unsampled_bytes < max(1, (line.written - line.low) // GROWTH_DIVISOR):
             return  # a store in use grows at each look, so its end is sampled only now and then
-        if self._todo or (not self._sampled and line == old_line):
+        if self._unsampled_spans or (not self._sampled_spans and line == old_line):
             return  # the running sampling comes first
-        wait = self._rest - time.monotonic()
-        if self._sampled and wait > 0:
-            self._due.start(round(wait * 1000) + 1)
+        wait = self._next_sampling_at - time.monotonic()
+        if self._sampled_spans and wait > 0:
+            self._extent_timer.start(round(wait * 1000) + 1)
             return
-        self._rest = time.monotonic() + SAMPLING_INTERVAL_S
-        self._todo = [(max(start, covered), end) for start, end in sample_places(line) if end > covered]
+        self._next_sampling_at = time.monotonic() + SAMPLING_INTERVAL_S
+        self._unsampled_spans = [(max(start, covered), end) for start, end in sample_places(line) if end > covered]
         self._read_times()
-        self._pause.start()
+        self._sample_timer.start()
 
     def _read_times(self) -> None:
-        """Read the times of the files whose labels have room. Another width needs others."""
+        """Read the times of the files whose labels fit. A wider strip has room for more."""
         starts = [start for start in self._strip.label_files() if start not in self._times]
         if self._session is None or not starts:
             return
-        turn, log = self._turn, self._session.snapshot.log
+        generation, log = self._generation, self._session.snapshot.log
 
         def done(times: dict[int, int]) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._times.update(times)
                 self._strip.set_times(self._times)
 
         self._session.jobs.read(lambda: times_of(log, starts), done, lambda _error: None)
 
-    def _ask_cache(self) -> None:
-        """Ask which parts are in memory, once the line is sampled and nothing else waits."""
-        session, turn = self._session, self._turn
+    def _read_cached_shares(self) -> None:
+        """Read which parts of the log are in memory. Done last, when all spans are sampled."""
+        session, generation = self._session, self._generation
         if session is None:
             return
 
         def done(shares: list[tuple[int, int, float]]) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._strip.set_cached(shares)
 
         session.jobs.read(lambda: cached_of(session.snapshot), done, lambda _error: None)
@@ -212,39 +216,41 @@ class LogSurvey(QObject):
     def _sample_next(self) -> None:
         if self._session is None:
             return
-        if not self._todo:
-            self._ask_cache()
+        if not self._unsampled_spans:
+            self._read_cached_shares()
             return
-        turn, log = self._turn, self._session.snapshot.log
-        places = self._todo[:SAMPLES_PER_ROUND]
+        generation, log = self._generation, self._session.snapshot.log
+        spans = self._unsampled_spans[:SAMPLES_PER_ROUND]
 
         def done(mixes: list[TopicMix]) -> None:
-            if turn != self._turn:
+            if generation != self._generation:
                 return
-            self._sampled.update(places)
+            self._sampled_spans.update(spans)
             self._strip.add_mixes(mixes)
-            self._tell_topics(mixes)
-            go_on()
+            self._add_topic_colours(mixes)
+            continue_sampling()
 
-        def go_on(_error: Exception | None = None) -> None:
-            if turn == self._turn:
-                del self._todo[: len(places)]
-                self._pause.start()
+        def continue_sampling(_error: Exception | None = None) -> None:
+            if generation == self._generation:
+                del self._unsampled_spans[: len(spans)]
+                self._sample_timer.start()
 
-        self._session.jobs.read(lambda: sampled(log, places), done, go_on)
+        self._session.jobs.read(lambda: sample_spans(log, spans), done, continue_sampling)
 
-    def _tell_topics(self, mixes: Sequence[TopicMix]) -> None:
+    def _add_topic_colours(self, mixes: Sequence[TopicMix]) -> None:
         """Give colours to topics that no queue names, as in a log without queues."""
         if self._session is not None:
             self._session.colours.fill(topics_of(mixes))
 
 
-def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[TopicMix]:
-    """Return the samples at these places. Reads the disk. Unreadable places are left out, and the strip shows this."""
+def sample_spans(log: Any, spans: Sequence[tuple[int, int]]) -> list[TopicMix]:
+    """Sample these (start, end) spans of the log; reads the disk. Unreadable spans are left out: the strip hatches
+    them.
+    """
     mixes = []
-    for place in places:
+    for span in spans:
         with suppress(StoreError, OSError):
-            mixes.append(sample(log, *place))
+            mixes.append(sample(log, *span))
     return mixes
 
 
@@ -258,18 +264,18 @@ def topics_of(mixes: Sequence[TopicMix]) -> list[str]:
 
 
 def cached_of(store: StoreSnapshot) -> list[tuple[int, int, float]]:
-    """Return (start, end, share in memory) of stretches of the log. Asks the operating system, reads nothing."""
+    """Return (start, end, share in memory) of ranges of the log. Asks the operating system, reads no file."""
     from engine.inspection.space.page_cache import log_cache
 
-    stretches: list[tuple[int, int, float]] = []
+    cached_spans: list[tuple[int, int, float]] = []
     for file in log_cache(store, CACHED_FILES).files:
         edges = [file.start_offset + file.size * n // len(file.shares) for n in range(len(file.shares) + 1)]
         for start, end, share in zip(edges[:-1], edges[1:], file.shares, strict=True):
-            if stretches and stretches[-1][1:] == (start, share):
-                stretches[-1] = (stretches[-1][0], end, share)
+            if cached_spans and cached_spans[-1][1:] == (start, share):
+                cached_spans[-1] = (cached_spans[-1][0], end, share)
             else:
-                stretches.append((start, end, share))
-    return stretches
+                cached_spans.append((start, end, share))
+    return cached_spans
 
 
 def times_of(log: Any, starts: Sequence[int]) -> dict[int, int]:

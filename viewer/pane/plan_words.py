@@ -99,7 +99,7 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
 
 
 def headline_tip(plan: RecoveryPlan) -> str:
-    """Return the tool tip of the first headline: the number of units is not the number of messages."""
+    """Return the tool tip of the first headline, which explains why units and messages differ in number."""
     counts_units = plan.empty_log is None and plan.will_start and plan.units_dropped > 1
     return _units_and_messages() if counts_units else ""
 
@@ -122,7 +122,7 @@ def start_rows(
     for start in (plan, other_start):
         if start is None:
             continue
-        blockers = [b for b in start.blockers if not (lab and b.broker_log.endswith(LOCK_TAKEN))]
+        blockers = [blocker for blocker in start.blockers if not (lab and blocker.broker_log.endswith(LOCK_TAKEN))]
         verdict = tr("would not start") if blockers else tr("would start")
         why = " · ".join(part for part in _blocker_parts(blockers[0]).values() if part) if blockers else ""
         if len(blockers) > 1:
@@ -160,17 +160,17 @@ def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) ->
     The plan was read in ``read_seconds``, which gives an estimate for a start. ``harmed``: something of the store
     is lost or wrong already.
     """
-    missed = plan.empty_log
-    rows = [PlanRow("error", tr("Empty log"), "", engine_words(missed.message))] if missed is not None else []
+    empty_log = plan.empty_log
+    rows = [PlanRow("error", tr("Empty log"), "", engine_words(empty_log.message))] if empty_log is not None else []
     rows += [
         PlanRow(
             "error",
             tr("Would not start"),
-            parts["file"] or b.finding,
-            " · ".join(part for part in (parts["reason"], b.finding, b.broker_log) if part),
+            parts["file"] or blocker.finding,
+            " · ".join(part for part in (parts["reason"], blocker.finding, blocker.broker_log) if part),
         )
-        for b in plan.blockers
-        for parts in (_blocker_parts(b),)
+        for blocker in plan.blockers
+        for parts in (_blocker_parts(blocker),)
     ]
     clean = plan.exit == "normal"
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
@@ -282,12 +282,14 @@ def _blocker_parts(blocker: Blocker) -> dict[str, str]:
 
 
 def _end_row(plan: RecoveryPlan) -> PlanRow:
-    further = plan.log_max - plan.end_offset
+    lost_bytes = plan.log_max - plan.end_offset
     why = engine_words(plan.end_reason)
-    if further > 0:
-        why += " · " + tr_plural("today's end is {n:,} byte further", "today's end is {n:,} bytes further", n=further)
+    if lost_bytes > 0:
+        why += " · " + tr_plural(
+            "today's end is {n:,} byte further", "today's end is {n:,} bytes further", n=lost_bytes
+        )
     return PlanRow(
-        "warn" if further > 0 else "ok", tr("End of log"), number(plan.end_offset), why, places.log(plan.end_offset)
+        "warn" if lost_bytes > 0 else "ok", tr("End of log"), number(plan.end_offset), why, places.log(plan.end_offset)
     )
 
 

@@ -50,7 +50,7 @@ class TableFind(QObject):
         self._pane, self._table = pane, table
         self.line = FindLine(f"{table.objectName()}.find", ("text", "regex"), parent=table)
         self._hit: tuple[int, SearchTerm] | None = None
-        self._turn = 0
+        self._generation = 0
         self.line.hitRequested.connect(self.step)
         self.line.closed.connect(self.close)
         self.line.hide()
@@ -71,7 +71,7 @@ class TableFind(QObject):
 
     def close(self) -> None:
         """Hide the line."""
-        self._turn += 1
+        self._generation += 1
         self.line.leave_span()
         self._table.setFocus()
         self.line.hide()
@@ -87,10 +87,10 @@ class TableFind(QObject):
         sought, session = self.line.sought(), self._pane.session
         if sought is None or session is None:
             return
-        self._turn += 1
-        session.jobs.start(self._look(self._turn, sought, step > 0))
+        self._generation += 1
+        session.jobs.start(self._look(self._generation, sought, step > 0))
 
-    async def _look(self, turn: int, sought: SearchTerm, forward: bool) -> None:
+    async def _look(self, generation: int, sought: SearchTerm, forward: bool) -> None:
         session, table = self._pane.session, self._table
         assert session is not None
         source, kind = table.source, table.kind
@@ -116,7 +116,7 @@ class TableFind(QObject):
         except (StoreError, OSError) as error:
             self.line.say(str(error), "error")
             return
-        if turn != self._turn or source is not table.source:
+        if generation != self._generation or source is not table.source:
             return
         rows = tr_plural("{n:,} row looked at", "{n:,} rows looked at", n=hit.rows)
         if span is not None:

@@ -55,10 +55,10 @@ class LivePositions(QObject):
         super().__init__(parent)
         self._pane = parent
         self.plot, self.gaps = plot, gaps
-        self.took = LivePlot("positions.latency", tr("Flush latency"))
+        self.latency = LivePlot("positions.latency", tr("Flush latency"))
         self.group = LivePlot("positions.group", tr("Group size"))
         self.rate = LivePlot("positions.rate", tr("Put rate"))
-        self.below: QSplitter = splitter(False, (self.took, 330), (self.group, 330), (self.rate, 330))
+        self.below: QSplitter = splitter(False, (self.latency, 330), (self.group, 330), (self.rate, 330))
         self.bar = TimeBar("positions")
         self.time = ShownTime()
         self.session: StoreSession | None = None
@@ -68,7 +68,7 @@ class LivePositions(QObject):
         self._turns = StepQueue(self)
         self._player = QTimer(self, interval=REPLAY_MS)
         self._player.timeout.connect(self._play_on)
-        self._plots = (self.plot, self.gaps, self.took, self.group, self.rate)
+        self._plots = (self.plot, self.gaps, self.latency, self.group, self.rate)
         for live_plot in self._plots:
             live_plot.pointed.connect(self._pointed)
             live_plot.picked.connect(self._picked)
@@ -247,10 +247,10 @@ class LivePositions(QObject):
                 *steps,
                 draw(self.rate, tr("Put rate"), tr("messages answered a second"), rates(self.rate, messages=True)),
                 draw(
-                    self.took,
+                    self.latency,
                     tr("Flush latency"),
                     tr("ms, one dot a flush"),
-                    lambda: latency_frame(history, shown, self.took.live_width()),
+                    lambda: latency_frame(history, shown, self.latency.live_width()),
                 ),
                 draw(
                     self.group,
@@ -262,7 +262,7 @@ class LivePositions(QObject):
         write_note = tr("MiB a second; files do not show flushes")
         return [
             *steps,
-            draw(self.took, tr("Write rate"), write_note, rates(self.took, messages=False)),
+            draw(self.latency, tr("Write rate"), write_note, rates(self.latency, messages=False)),
             draw(self.group, tr("Put rate"), tr("messages dispatched a second"), rates(self.group, messages=True)),
         ]
 

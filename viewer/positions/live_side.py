@@ -137,7 +137,7 @@ class LiveSide(QWidget):
         self.losses.show_facts(died)
         self.power_facts.show_facts(failed)
         self.recovery.setText(recovery_text)
-        shown_reading = reading if live.cursor is None else history.look_at(round(live.cursor * 1000)) or reading
+        shown_reading = reading if live.cursor is None else history.reading_at(round(live.cursor * 1000)) or reading
         self.there_head.set_note(clock(shown_reading.time_ms)[:10])
         self.there.show_facts(list(cursor_facts(shown_reading, history)))
         self._show_marks(history)
@@ -229,15 +229,15 @@ def cursor_facts(reading: PositionReading, history: LiveHistory) -> Iterator[Fac
             yield Fact(name, tr("unknown"), code=False)
         else:
             yield Fact(name, size(value))
-    flush_ms, group = history.took.at(reading.time_ms / 1000), history.group.at(reading.time_ms / 1000)
+    flush_ms, group = history.flush_ms.at(reading.time_ms / 1000), history.flush_bytes.at(reading.time_ms / 1000)
     if flush_ms is not None and group is not None:
-        times = history.took.times
+        times = history.flush_ms.times
         number = max(0, int(times.searchsorted(reading.time_ms / 1000, "right")) - 1)
         time_before = span(reading.time_ms - round(float(times[number]) * 1000))
         yield Fact(
             tr("last flush"), f"{flush_ms:,.1f} ms", tr("{size}, {span} before", size=size(group), span=time_before)
         )
-    rate = history.puts.at(reading.time_ms / 1000)
+    rate = history.put_rate.at(reading.time_ms / 1000)
     if rate is not None:
         name = tr("put") if reading.lab else tr("dispatched")
         yield Fact(name, tr("{n:,.0f} messages/s", n=rate), code=False)
@@ -276,7 +276,7 @@ def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     if session is None or in_store(session.path, path):
         pane.statusMessage.emit(tr("A recording cannot be written into the open store."))
         return
-    samples = held_of(history)
+    samples = copy_of(history)
 
     def done(count: int) -> None:
         pane.statusMessage.emit(
@@ -286,7 +286,7 @@ def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     session.jobs.read(lambda: write_samples(path, samples), done, lambda error: pane.statusMessage.emit(str(error)))
 
 
-def write_samples(path: Path, samples: Held) -> int:
+def write_samples(path: Path, samples: HistoryCopy) -> int:
     """Each reading as a record of :data:`viewer.positions.live_side.FIELDS`; gives their number."""
     text, count = io.StringIO(), 0
     lines = path.suffix.lower() in (".jsonl", ".json")
@@ -320,33 +320,33 @@ messages a second; ``flush_ms`` is the longest of the flushes since the reading 
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HistoryCopy:
     """Copies of all that is needed: rows of integers, and series as (times in s, values)."""
 
     rows: npt.NDArray[np.int64]
     unknown: int
     series: dict[str, tuple[Floats, Floats]]
-    took: tuple[Floats, Floats]
-    group: tuple[Floats, Floats]
+    flush_ms: tuple[Floats, Floats]
+    flush_bytes: tuple[Floats, Floats]
 
 
-def held_of(history: LiveHistory) -> Held:
+def copy_of(history: LiveHistory) -> HistoryCopy:
     """Return the present content of ``history``."""
     series = {name: _copy(history.gaps[key]) for key, name in GAP_FIELDS}
-    series |= {"write_rate": _copy(history.bytes), "put_rate": _copy(history.puts)}
+    series |= {"write_rate": _copy(history.write_rate), "put_rate": _copy(history.put_rate)}
     rows, unknown = history.held_rows()
-    return Held(rows, unknown, series, _copy(history.took), _copy(history.group))
+    return HistoryCopy(rows, unknown, series, _copy(history.flush_ms), _copy(history.flush_bytes))
 
 
 def _copy(series: PeakSeries) -> tuple[Floats, Floats]:
     return series.times.copy(), series.values.copy()
 
 
-def sample_records(samples: Held) -> Iterator[dict[str, int | float | None]]:
+def sample_records(samples: HistoryCopy) -> Iterator[dict[str, int | float | None]]:
     """A record of :data:`FIELDS` for each reading, oldest first."""
     seconds = samples.rows[:, 0] / 1000
     values = {name: _at(times, series_values, seconds) for name, (times, series_values) in samples.series.items()}
-    edges = np.searchsorted(samples.took[0], seconds, "right")
+    edges = np.searchsorted(samples.flush_ms[0], seconds, "right")
     previous_edge = 0
     for number, row in enumerate(samples.rows.tolist()):
         record: dict[str, int | float | None] = {
@@ -358,9 +358,9 @@ def sample_records(samples: Held) -> Iterator[dict[str, int | float | None]]:
             record[name] = None if np.isnan(value) else round(value, 1) if name.endswith("rate") else int(value)
         edge = int(edges[number])
         record["flushes"] = edge - previous_edge
-        record["flush_bytes"] = int(samples.group[1][previous_edge:edge].sum())
+        record["flush_bytes"] = int(samples.flush_bytes[1][previous_edge:edge].sum())
         record["flush_ms"] = (
-            round(float(samples.took[1][previous_edge:edge].max()), 3) if edge > previous_edge else None
+            round(float(samples.flush_ms[1][previous_edge:edge].max()), 3) if edge > previous_edge else None
         )
         previous_edge = edge
         yield record

@@ -253,8 +253,8 @@ class PositionsPane(Pane):
         self.over_time.prepare()
         if self.model.live:
             self.over_time.show(spread=True)
-        if self._plan is not None and self._plan.unasked:
-            self._plan.ask()
+        if self._plan is not None and self._plan.plans_automatically:
+            self._plan.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Make the list of positions narrower beside the plots if the window is narrow."""
@@ -355,8 +355,8 @@ class PositionsPane(Pane):
         if not self.isVisible():
             return
         self.over_time.prepare()
-        if self._plan is not None and self._plan.unasked and (is_first or not self.model.live):
-            self._plan.ask()
+        if self._plan is not None and self._plan.plans_automatically and (is_first or not self.model.live):
+            self._plan.start()
         self.statusMessage.emit(self.status())
 
     def _show_unknown(self) -> None:
@@ -427,14 +427,18 @@ def _plan_state(job: RecoveryJob | None) -> str:
     if job is None:
         return ""
     if not job.possible:
-        return job.impossible
+        return job.why_impossible
     if job.running:
         return tr("Reading as recovery would …")
     if job.error:
         return job.error
     if job.plan is None:
         return tr("Recovery reads the log from its start file on; nothing is changed.")
-    return tr("As of {time}; the store has grown since.", time=clock(round(job.at * 1000))[:8]) if job.stale else ""
+    return (
+        tr("As of {time}; the store has grown since.", time=clock(round(job.planned_at * 1000))[:8])
+        if job.stale
+        else ""
+    )
 
 
 def _unit_place(row: PositionRow) -> Place | None:

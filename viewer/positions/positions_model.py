@@ -92,7 +92,7 @@ class PositionsModel:
     # ---- what the view says ------------------------------------------------------------------------------------------
 
     def table_state(self) -> TableState | None:
-        """Return what the list of positions says. None if its rows say all."""
+        """Return the message of the list of positions: loading, error, empty. None if its rows need no message."""
         if self.reading is None or self.reading.files:
             return None
         return TableState("empty", tr("The store has no commit log."))

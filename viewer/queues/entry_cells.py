@@ -96,7 +96,7 @@ class EntryCells(QWidget):
         self.setAccessibleDescription(words)
         self.update()
 
-    def wanted(self) -> tuple[int, int]:
+    def drawn_offsets(self) -> tuple[int, int]:
         """Return the range of queue offsets on the screen, whose verdicts are needed."""
         return self._start(), self._start() + ROWS * PER_ROW
 

@@ -237,17 +237,17 @@ class QueuesPane(Pane):
         """Look at the chosen queues off the loop, then show them at a place."""
         if self.session is None:
             return
-        turn, store = self.model.choose(queues, again=keep), self.session.snapshot
+        generation, store = self.model.choose(queues, again=keep), self.session.snapshot
         self._offer_queues()
         keys = list(self.model.queues)
         self._read(
             lambda: look(store, keys),
-            lambda loaded: self._loaded(turn, loaded, place, keep),
-            lambda error: self._not_loaded(turn, error),
+            lambda loaded: self._loaded(generation, loaded, place, keep),
+            lambda error: self._not_loaded(generation, error),
         )
 
-    def _loaded(self, turn: int, loaded: LoadedQueues, place: Place | None, keep: bool) -> None:
-        if turn != self.model.turn or self.session is None:
+    def _loaded(self, generation: int, loaded: LoadedQueues, place: Place | None, keep: bool) -> None:
+        if generation != self.model.generation or self.session is None:
             return
         if keep and self.model.holds(loaded):
             self._grown(loaded)
@@ -301,7 +301,7 @@ class QueuesPane(Pane):
 
     def _find(self, key: QueueKey, offset: int, then: Callable[[int | None], None]) -> None:
         """The row of an entry: by arithmetic, but in a batch queue by a search on the disk."""
-        source, turn = self.model.source, self.model.turn
+        source, generation = self.model.source, self.model.generation
         if source is None:
             return
         if self.model.facts[key].kind == "simple":
@@ -309,13 +309,13 @@ class QueuesPane(Pane):
             return
 
         def done(place: int | None) -> None:
-            if turn == self.model.turn:
+            if generation == self.model.generation:
                 then(place)
 
         self._read(lambda: source.place_of(*key, offset), done, lambda error: self.statusMessage.emit(str(error)))
 
-    def _not_loaded(self, turn: int, error: Exception) -> None:
-        if turn == self.model.turn:
+    def _not_loaded(self, generation: int, error: Exception) -> None:
+        if generation == self.model.generation:
             self._forget()
             self.table.set_state(State("error", str(error)))
 
@@ -367,7 +367,7 @@ class QueuesPane(Pane):
             )
 
     def _show_entry(self, key: QueueKey, chosen: EntryRow) -> None:
-        source, turn = self.model.source, self.model.turn
+        source, generation = self.model.source, self.model.generation
         if source is None:
             return
 
@@ -379,7 +379,7 @@ class QueuesPane(Pane):
             return source.raw(chosen.number), previous_row, unit_offset
 
         def done(answer: tuple[tuple[bytes, str, int], QueueRow | None, int | None]) -> None:
-            if turn == self.model.turn and chosen is self.model.entry:
+            if generation == self.model.generation and chosen is self.model.entry:
                 (raw, file, number_in_file), previous_row, unit = answer
                 previous_entry = (
                     previous_row

@@ -1,4 +1,4 @@
-"""The picture of one queue: the line with the groups' flags, and the cells around the chosen entry."""
+"""Picture of one queue: a line with the groups' positions, and cells for the entries around the selected one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ MAX_KNOWN_VERDICTS = 100_000
 
 
 class QueuePicture(QWidget):
-    """``entryChosen(queue offset)`` from line and cells; ``statusText(sentence)`` where something cannot be read."""
+    """Line and cells of one queue.
+
+    Emits ``entryChosen(queue offset)`` on a click, ``statusText(sentence)`` if the entries cannot be read.
+    """
 
     entryChosen = Signal(object)
     statusText = Signal(str)
@@ -85,26 +88,28 @@ class QueuePicture(QWidget):
         self.cells.show_entries(known_verdicts, (facts.first, end), marks, (facts.topic, facts.queue_id), units)
 
     def show_window(self, first_row: int, end_row: int) -> None:
-        """Frame on the line the rows [first, last) of the table; batches are taken as equally long."""
+        """Frame on the line the table rows [first_row, end_row). The position is an estimate where rows are batches:
+        it takes all batches of the queue as equally long.
+        """
         facts = self._facts
         part = self._source.part_of(facts.topic, facts.queue_id) if facts is not None and self._source else None
         if facts is None or part is None:
             return
         start, count = part
-        each = (facts.raw_end - facts.first) / count if count else 1.0
-        start_offset = facts.first + int(max(0, first_row - start) * each)
-        end_offset = facts.first + int(min(max(0, end_row - start), count) * each)
+        offsets_per_row = (facts.raw_end - facts.first) / count if count else 1.0
+        start_offset = facts.first + int(max(0, first_row - start) * offsets_per_row)
+        end_offset = facts.first + int(min(max(0, end_row - start), count) * offsets_per_row)
         self.line.show_window(start_offset, max(start_offset + 1, end_offset))
 
     def choose(self, offset: int) -> None:
-        """Frame an entry's cell, and read the verdicts of the cells around it that are not known."""
+        """Frame an entry's cell, and read missing verdicts of the cells around it."""
         self.cells.choose(offset)
         facts, source, session = self._facts, self._source, self._session
         if facts is None or source is None or session is None:
             return
         key = (facts.topic, facts.queue_id)
         verdicts, units = self._verdicts[key], self._units[key]
-        start_offset, end_offset = self.cells.wanted()
+        start_offset, end_offset = self.cells.drawn_offsets()
         end_offset = min(end_offset, facts.raw_end)
         if all(n in verdicts for n in range(start_offset, end_offset)):
             return

@@ -14,7 +14,7 @@ from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.drawn_marks import entry_mark
-from viewer.widgets.flag_layout import MAX_NAME_LETTERS, FlagRequest, Scale, place_flags
+from viewer.widgets.flag_layout import MAX_NAME_CHARACTERS, FlagRequest, Scale, place_flags
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import draw_flag, hatch, mark
 from viewer.widgets.record_menu import Found, MarkMenu
@@ -247,7 +247,7 @@ class QueueLine(QWidget):
         """The flags as they are drawn, each with its box."""
         assert self._span is not None
         to_x = self._scale()
-        flags = [replace(flag, name=shorten_middle(flag.name, MAX_NAME_LETTERS)) for flag in self._span.flags]
+        flags = [replace(flag, name=shorten_middle(flag.name, MAX_NAME_CHARACTERS)) for flag in self._span.flags]
         requests = []
         for flag in flags:
             wide = QFontMetrics(ui(11, 600)).horizontalAdvance(flag.name) + 12

@@ -31,14 +31,14 @@ class QueuesModel:
     current: QueueKey | None = None
     entry: EntryRow | None = None
     """The chosen entry. None if the chosen row is no entry."""
-    turn: int = 0
-    """Grows with each new choice. An answer of an earlier turn is dropped."""
+    generation: int = 0
+    """Grows with each new choice. An answer of an earlier generation is dropped."""
 
     # ---- the choice --------------------------------------------------------------------------------------------------
 
     def forget_store(self) -> None:
         """Forget the choice too, for another store."""
-        self.turn += 1
+        self.generation += 1
         self.queues = []
         self.forget()
 
@@ -47,11 +47,11 @@ class QueuesModel:
         self.facts, self.source, self.current, self.entry = {}, None, None, None
 
     def choose(self, queues: Sequence[QueueKey], *, again: bool = False) -> int:
-        """Choose queues and return the turn of the look at them. With ``again`` it is a newer look at the same ones."""
+        """Choose queues and return the generation of their reading. ``again``: read the same queues anew."""
         if not again:
-            self.turn += 1
+            self.generation += 1
         self.queues = list(queues[:MAX_QUEUES])
-        return self.turn
+        return self.generation
 
     @property
     def topics(self) -> list[str]:

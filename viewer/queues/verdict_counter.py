@@ -26,7 +26,7 @@ class VerdictCounter(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._counts: dict[QueueKey, Verdicts] = {}
-        self._turn = 0
+        self._generation = 0
         self._task: asyncio.Task[None] | None = None
         self.running = False
 
@@ -43,18 +43,18 @@ class VerdictCounter(QObject):
         """Resolve up to ``max_entries`` further entries of the queues, one queue after the other."""
         self._stop()
         self.running = True
-        self._task = session.jobs.start(self._run(session, list(dict.fromkeys(keys)), max_entries, self._turn))
+        self._task = session.jobs.start(self._run(session, list(dict.fromkeys(keys)), max_entries, self._generation))
 
     def _stop(self) -> None:
-        self._turn += 1
+        self._generation += 1
         self.running = False
         if self._task is not None:
             self._task.cancel()
         self._task = None
 
-    async def _run(self, session: StoreSession, keys: list[QueueKey], max_entries: int, turn: int) -> None:
+    async def _run(self, session: StoreSession, keys: list[QueueKey], max_entries: int, generation: int) -> None:
         def counted(result: tuple[QueueKey, Verdicts]) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._counts[result[0]] = result[1]
                 self.changed.emit(result[0])
 
@@ -66,7 +66,7 @@ class VerdictCounter(QObject):
         except (Cancelled, StoreError, OSError) as error:
             self.statusText.emit(str(error) or tr("Stopped."))
         finally:
-            if turn == self._turn:
+            if generation == self._generation:
                 self.running = False
                 for key in keys[:1]:
                     self.changed.emit(key)

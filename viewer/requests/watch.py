@@ -82,7 +82,7 @@ class RequestWatch(QObject):
         self._next_number = 0
         self._is_fetching = False
         self._saved = False
-        self._turn = 0
+        self._generation = 0
         self._rates: list[tuple[float, int]] = []
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_INTERVAL_MS)
@@ -92,10 +92,10 @@ class RequestWatch(QObject):
 
     def open_file(self, path: Path) -> None:
         """Show the requests of a file; an error is in ``source_status.fault``."""
-        turn = self._begin(SourceStatus("reading", str(path)))
+        generation = self._begin(SourceStatus("reading", str(path)))
 
         def done(opened: object) -> None:
-            if turn != self._turn or not isinstance(opened, work.OpenedFile):
+            if generation != self._generation or not isinstance(opened, work.OpenedFile):
                 return
             self.source_status = SourceStatus("file", str(path), left_out=opened.left_out)
             self.log.take(opened.items)
@@ -111,7 +111,7 @@ class RequestWatch(QObject):
             self.show(self.text)
 
         def failed(error: Exception) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 self.source_status = SourceStatus(
                     "off", str(path), fault=f"{path}: {reason}" if str(path) not in reason else reason
@@ -122,12 +122,12 @@ class RequestWatch(QObject):
 
     def follow(self, feed: FrameFeed) -> None:
         """Record the traffic of the server's connections from now on."""
-        turn = self._begin(SourceStatus("starting", feed.address))
+        generation = self._begin(SourceStatus("starting", feed.address))
         self.feed = feed
         self._next_number = 0
 
         def recording() -> None:
-            if turn == self._turn and self.feed is feed:
+            if generation == self._generation and self.feed is feed:
                 self.source_status.kind = "live"
                 self._timer.start()
                 self.changed.emit()
@@ -159,16 +159,16 @@ class RequestWatch(QObject):
         if self.feed is not None:
             self.feed.record(False)
         self.feed = None
-        self._turn += 1
+        self._generation += 1
         self._is_fetching = False
         self._rates.clear()
         self.log.clear()
         self.source_status = source_status
         self.show("")
-        return self._turn
+        return self._generation
 
     def _fetch(self) -> None:
-        feed, turn = self.feed, self._turn
+        feed, generation = self.feed, self._generation
         if feed is None or self._is_fetching:
             return
         if not feed.address:
@@ -177,7 +177,7 @@ class RequestWatch(QObject):
         self._is_fetching = True
 
         def done(first_number: int, next_number: int, packed_frames: bytes) -> None:
-            if turn != self._turn:
+            if generation != self._generation:
                 return
             self._is_fetching = False
             self.log.missed += max(0, first_number - self._next_number) if self._next_number else 0

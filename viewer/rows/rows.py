@@ -220,7 +220,7 @@ class RowsModel:
         )
 
     def table_state(self) -> TableState | None:
-        """What the table says in place of rows. None if its rows say all."""
+        """Return the message that replaces the rows. None if there are rows."""
         rows_read = self.rows_read
         if self.error:
             return TableState("error", self.error)

@@ -16,7 +16,7 @@ from engine.files.atomic_file import write_atomically
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
-from viewer.runtime.file_saver import read_kept
+from viewer.runtime.file_saver import read_saved
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.store_session import StoreSession
 
@@ -182,8 +182,8 @@ def file_of(folder: Path, store: Path) -> Path:
 
 
 def read(file: Path) -> SavedBookmarks:
-    """Read the bookmarks and notes in ``file``; raises as :func:`read_kept`."""
-    saved = read_kept(file)
+    """Read the bookmarks and notes in ``file``; raises as :func:`read_saved`."""
+    saved = read_saved(file)
     notes = saved.get("notes")
     return SavedBookmarks(tuple(from_records(saved.get("bookmarks"))), notes if isinstance(notes, str) else "")
 

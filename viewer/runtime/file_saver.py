@@ -1,8 +1,7 @@
-"""Reads and writes the files that the window keeps about a store, outside of the store; one thread writes them in
-order.
+"""Read and write the window's own files about a store (marks, bookmarks, notes), which are outside of the store.
 
-All windows of the process share it: of two states of a file the later one lands last, and one that was overtaken before
-its turn is not written at all.
+One thread writes them for all windows of the process, in the order of the requests. A request that waits is dropped
+when a newer one for the same file arrives.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 Finish = Callable[[Exception | None], None]
-LAST_SECONDS = 30.0
-"""How long the end waits for what must still be done: a disk, a lab store that is being closed."""
+CLOSE_TIMEOUT_S = 30.0
+"""Maximum seconds that the program waits at its end for open work: saving files, closing a lab store."""
 
 
-def read_kept(file: Path) -> dict[str, Any]:
-    """The JSON object in ``file``; nothing where it is not there or holds none. Raises ``OSError`` where it is there
-    and cannot be read: what it holds is not known then, and not to be replaced.
+def read_saved(file: Path) -> dict[str, Any]:
+    """Return the JSON object in ``file``; an empty one if there is no file or no object in it.
+
+    Raises ``OSError`` if the file exists but cannot be read. Do not overwrite it then: its content is unknown.
     """
     try:
         document = json.loads(file.read_text("utf-8"))
@@ -32,8 +32,10 @@ def read_kept(file: Path) -> dict[str, Any]:
 
 
 class FileSaver:
-    """Writes states of files one after the other. ``finish`` of each is called once, in any thread: with the error, or
-    with None where the state was written or overtaken.
+    """Writes files one after the other in a thread.
+
+    Each request's ``finish`` is called once, in any thread: with the error, or with None if the file was written or if
+    a newer request replaced this one.
     """
 
     def __init__(self) -> None:
@@ -41,18 +43,18 @@ class FileSaver:
         self._lock = threading.Lock()
         self._waiting: dict[Path, tuple[Callable[[], object], Finish]] = {}
 
-    def keep(self, file: Path, write: Callable[[], object], finish: Finish) -> None:
-        """Have ``write`` put the newest state into ``file`` when its turn has come."""
+    def save(self, file: Path, write: Callable[[], object], finish: Finish) -> None:
+        """Call ``write``, which writes ``file``, after all earlier requests. Drops a waiting request for ``file``."""
         with self._lock:
-            overtaken = self._waiting.get(file)
+            replaced = self._waiting.get(file)
             self._waiting[file] = write, finish
-        if overtaken is None:
+        if replaced is None:
             self._pool.submit(self._write, file)
         else:
-            overtaken[1](None)
+            replaced[1](None)
 
-    def settle(self, seconds: float | None = None) -> None:
-        """Wait until everything is written that was to be kept so far; raises ``TimeoutError`` after ``seconds``."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until all earlier requests are written. Raises ``TimeoutError`` after ``seconds``."""
         self._pool.submit(lambda: None).result(seconds)
 
     def _write(self, file: Path) -> None:
@@ -60,7 +62,7 @@ class FileSaver:
             write, finish = self._waiting.pop(file)
         try:
             write()
-        except Exception as error:  # noqa: BLE001 (carried to whoever wanted it kept)
+        except Exception as error:  # noqa: BLE001 (reported to the caller of `save`)
             finish(error)
         else:
             finish(None)
@@ -68,5 +70,5 @@ class FileSaver:
 
 @cache
 def file_saver() -> FileSaver:
-    """The one of this process."""
+    """Return the file saver of this process."""
     return FileSaver()

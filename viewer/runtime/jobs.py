@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from viewer.look.assets import tr
-from viewer.runtime.file_saver import LAST_SECONDS, file_saver
+from viewer.runtime.file_saver import CLOSE_TIMEOUT_S, file_saver
 from viewer.runtime.loop_calls import open_mailbox, post, run_in
 from viewer.runtime.worker import Cancelled, Worker
 
@@ -160,15 +160,15 @@ class Jobs(QObject):
             if error is not None and not self._closed:
                 failed(error)
 
-        file_saver().keep(file, write, finish)
+        file_saver().save(file, write, finish)
 
-    def read_kept(
+    def read_saved(
         self, read: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
     ) -> None:
         """Like :meth:`read`, after everything that is still being saved."""
 
         def work() -> Any:
-            file_saver().settle()
+            file_saver().wait()
             return read()
 
         self.read(work, done, failed)
@@ -330,7 +330,7 @@ class Jobs(QObject):
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=seconds)
         if self._last:
-            await asyncio.wait(list(self._last), timeout=LAST_SECONDS)
+            await asyncio.wait(list(self._last), timeout=CLOSE_TIMEOUT_S)
 
     # ---- below -------------------------------------------------------------------------------------------------------
 

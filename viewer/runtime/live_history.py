@@ -1,8 +1,7 @@
-"""History of a store's positions since somebody began to watch: series for the plots, rows for going back, marks; no
-Qt.
+"""History of a store's positions since the view was opened: series for the plots, rows for replay, marks. No Qt.
 
-Memory is bounded however long it goes on. Offsets are bytes, times in series are seconds since the epoch, elsewhere
-ms. The same history is filled live, and from a recording.
+Its memory is bounded. Offsets are bytes; times in series are seconds since the epoch, all others ms. A history is
+filled live or from a recording.
 """
 
 from __future__ import annotations
@@ -24,27 +23,28 @@ from viewer.runtime.position_reading import KEYS, Flush, PositionReading, Servic
 MAX_MARKS = 2000
 UNKNOWN = -(1 << 62)
 DISPATCH_ALARM = 8 << 20
-"""Bytes that dispatch may be behind before it is marked."""
+"""Bytes that dispatch may be behind before an alarm."""
 FLUSH_ALARM = 12 << 20
-"""Bytes that may wait for a flush before it is marked; only where flushes can be seen."""
+"""Bytes that may wait for a flush before an alarm. Used only for a lab store, which reports its flushes."""
 CHECKPOINT_ALARM = 120_000
-"""Ms that the checkpoint may be older than the last message stored while the store grows: RocketMQ writes it once a
-minute.
-"""
+"""Ms by which a growing store's checkpoint may be older than its last message. RocketMQ writes it once a minute."""
 LATE_FLUSH = 50.0
 """Ms from which on a flush is late."""
 LONG_PAUSE = 2500
-"""Ms between two readings from which on nobody sampled, where that is also more than a few of the usual pauses."""
+"""Ms between two readings that make a break in the plots, if they are also USUAL_PAUSES times the previous pause."""
 USUAL_PAUSES = 4
 MAX_BREAKS = 500
 RATE_WINDOW_MS = 1000
-"""Ms over which rates are taken."""
+"""Ms over which rates are computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happened: ``shape`` as states are drawn, ``name`` and ``details`` in English to be translated;
-    ``value`` fills them: bytes, or a name; ``number`` counts marks, ``took_ms`` is in ms.
+    """An event in the plots and in the list below them.
+
+    ``name`` and ``details`` are English templates for :func:`tr`, which ``value`` (bytes or a name) and ``took_ms``
+    fill. ``shape`` is a kind of state mark (warn, live, error …). ``number`` counts the marks. ``upright``: drawn as
+    a line in the plots too.
     """
 
     number: int
@@ -57,14 +57,14 @@ class Mark:
     took_ms: float = 0.0
 
     def words(self) -> tuple[str, str]:
-        """The mark and what there is to say of it, in the language in force."""
+        """Return name and details in the window's language."""
         shown = size(self.value) if isinstance(self.value, int) else tr(SERVICE_WORDS.get(self.value, self.value))
         fill = {"value": shown, "took": f"{self.took_ms:,.0f}", "seconds": f"{self.took_ms / 1000:,.0f}"}
         return tr(self.name, **fill), tr(self.details, **fill) if self.details else ""
 
 
 SERVICE_WORDS = {"reput": words("dispatch")}
-"""Services whose name in RocketMQ says less than the word that the lab uses."""
+"""Clearer words for RocketMQ's names of services."""
 Floats = npt.NDArray[np.float64]
 Files = tuple[tuple[int, int, str], ...]
 """(start, end, name) of each file of the log, in the order of their starts."""
@@ -72,23 +72,23 @@ GAP_KEYS = ("commit", "flush", "dispatch")
 
 
 class LiveHistory:
-    """Filled by :meth:`add`; read by the plots, the slider and the lists."""
+    """Positions over time. :meth:`add` fills it; plots, slider and lists read it."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.base: int | None = None
         self.positions = {key: PeakSeries(capacity) for key in KEYS if key != "checkpoint"}
         self.gaps = {key: PeakSeries(capacity) for key in GAP_KEYS}
-        self.took = PeakSeries(capacity)
-        self.group = PeakSeries(capacity)
-        self.puts = PeakSeries(capacity)
-        self.bytes = PeakSeries(capacity)
+        self.flush_ms = PeakSeries(capacity)
+        self.flush_bytes = PeakSeries(capacity)
+        self.put_rate = PeakSeries(capacity)
+        self.write_rate = PeakSeries(capacity)
         self.rolls: deque[float] = deque(maxlen=MAX_MARKS)
         self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
         self.last: PositionReading | None = None
         self.breaks: deque[tuple[float, float]] = deque(maxlen=MAX_BREAKS)
-        """(from, to) in s of the times in which nobody sampled: nothing is drawn there."""
+        """(start, end) in s of the times without readings. Nothing is drawn there."""
         self._pause = 0
-        self._engine_spoke = False
+        self._engine_reported = False
         self._rows = RowRing(2 + len(KEYS), capacity)
         self._numbers = itertools.count(1)
         self._over: set[str] = set()
@@ -98,7 +98,7 @@ class LiveHistory:
     # ---- filling -----------------------------------------------------------------------------------------------------
 
     def add(self, reading: PositionReading) -> list[Mark]:
-        """Add one reading; returns the marks it made."""
+        """Add a reading and return its new marks."""
         previous, self.last = self.last, reading
         seconds = reading.time_ms / 1000
         self._break_between(previous, reading)
@@ -107,11 +107,12 @@ class LiveHistory:
         for key, series in self.positions.items():
             offset = reading.offset(key)
             series.append(seconds, None if offset is None else offset - self.base)
-        self._engine_spoke = self._engine_spoke or reading.lab
+        self._engine_reported = self._engine_reported or reading.lab
         gaps = gaps_of(reading)
         for key, series in self.gaps.items():
-            # Once the engine itself told what waits for a flush, the checkpoint's older word would be a jump.
-            unknown = key == "flush" and self._engine_spoke and not reading.lab
+            # The engine reports what waits for a flush now; the checkpoint knows only an older state. Switching from
+            # one to the other would draw a jump.
+            unknown = key == "flush" and self._engine_reported and not reading.lab
             series.append(seconds, None if unknown else getattr(gaps, key))
         self._rows.append(
             [
@@ -122,8 +123,8 @@ class LiveHistory:
         )
         self._add_rates(reading)
         for flush in reading.flushes:
-            self.took.append(flush.time_ms / 1000, flush.took_ms)
-            self.group.append(flush.time_ms / 1000, flush.bytes)
+            self.flush_ms.append(flush.time_ms / 1000, flush.took_ms)
+            self.flush_bytes.append(flush.time_ms / 1000, flush.bytes)
         marks = list(self._marks_of(previous, reading))
         self.marks.extend(marks)
         return marks
@@ -141,10 +142,10 @@ class LiveHistory:
         self._pause = max(0, pause)
 
     def sampled_at(self, time: float) -> bool:
-        """True if there is a sample around ``time`` s."""
+        """Return True if there is a reading around ``time`` s."""
         return not any(begin < time < end for begin, end in self.breaks)
 
-    def torn(self, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
+    def with_gaps(self, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
         """Return a curve with gaps where there are no samples; ``xs`` in s since the epoch, in order."""
         for begin, _ in self.breaks:
             index = int(np.searchsorted(xs, begin, "right"))
@@ -166,8 +167,8 @@ class LiveHistory:
         span = (reading.time_ms - oldest[0]) / 1000
         if span <= 0:
             return
-        self.bytes.append(reading.time_ms / 1000, max(0, wrote - oldest[1]) / span)
-        self.puts.append(reading.time_ms / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
+        self.write_rate.append(reading.time_ms / 1000, max(0, wrote - oldest[1]) / span)
+        self.put_rate.append(reading.time_ms / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
 
     def _marks_of(self, previous: PositionReading | None, reading: PositionReading) -> Iterator[Mark]:
         if previous is not None:
@@ -216,7 +217,7 @@ class LiveHistory:
         self._paused = paused
 
     def _alarms(self, reading: PositionReading) -> Iterator[Mark]:
-        """Marks where a line is crossed upwards; the way back is marked once it is down to half."""
+        """Yield a mark for each limit that is exceeded now, and one when the value falls to half of the limit again."""
         gaps, over = gaps_of(reading), words("over {value}")
         limits = [(words("dispatch behind"), gaps.dispatch, DISPATCH_ALARM, over, words("dispatch catches up"))]
         if reading.lab:
@@ -236,7 +237,7 @@ class LiveHistory:
 
     @property
     def over(self) -> frozenset[str]:
-        """Names of the alarms in force."""
+        """Names of the limits that are exceeded now."""
         return frozenset(self._over)
 
     def _mark(
@@ -259,11 +260,11 @@ class LiveHistory:
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last time (ms) that is held; (0, 0) before the first reading."""
+        """First and last time (ms) of the history; (0, 0) before the first reading."""
         rows = self._rows.rows
         return (int(rows[0, 0]), int(rows[-1, 0])) if len(rows) else (0, 0)
 
-    def look_at(self, time: int) -> PositionReading | None:
+    def reading_at(self, time: int) -> PositionReading | None:
         """Return the positions as they were at ``time`` ms, with the reasons of the last reading."""
         row, newest = self._rows.at(time), self.last
         if row is None or newest is None:
@@ -286,7 +287,7 @@ class LiveHistory:
         return self._rows.rows.copy(), UNKNOWN
 
     def rate(self, key: str, reading: PositionReading) -> float | None:
-        """Bytes a second by which a position moved in the last second before ``reading``; None if that is not known."""
+        """Return the bytes a second by which a position moved in the second before ``reading``; None if unknown."""
         row, now = self._rows.at(reading.time_ms - RATE_WINDOW_MS), reading.offset(key)
         if row is None or now is None:
             return None
@@ -296,7 +297,7 @@ class LiveHistory:
         return (now - old_offset) * 1000 / (reading.time_ms - then)
 
     def unit_size(self) -> float | None:
-        """Bytes of a message on average since the first reading; None where too few came."""
+        """Return the average bytes of a message since the first reading; None if there were too few."""
         rows = self._rows.rows
         if len(rows) < 2 or UNKNOWN in (rows[0, 1], rows[-1, 1]):
             return None
@@ -306,19 +307,19 @@ class LiveHistory:
 
 
 def _behind(files: Files, offset: int) -> Iterator[tuple[int, int, str]]:
-    """The files that end behind ``offset``, the last first."""
+    """Yield the files that end behind ``offset``, the last one first."""
     return itertools.takewhile(lambda file: file[1] > offset, reversed(files))
 
 
 def _gone(old_files: Files, new_files: Files) -> list[int]:
-    """Starts of the files that are no longer there; of a thousand that stayed two are asked."""
+    """Return the starts of deleted files. Compares only both ends: a thousand files that stay cost two comparisons."""
     if old_files[:1] == new_files[:1] and old_files[-1:] == new_files[len(old_files) - 1 : len(old_files)]:
         return []
     return sorted({start for start, _, _ in old_files} - {start for start, _, _ in new_files})
 
 
 def checkpoint_age(reading: PositionReading) -> int | None:
-    """Ms that the checkpoint is behind the last message stored; None where nothing is written or not known."""
+    """Return the ms by which the checkpoint is behind the last message; None if it is unknown or nothing is written."""
     stored = reading.heads[-1][0] if reading.heads else None
     time = _time_of(reading)
     return max(0, stored - time) if reading.live and stored and time else None
@@ -335,7 +336,7 @@ def _known(position: Position, offset: int | None) -> Position:
 
 
 def fill(history: LiveHistory, readings: Sequence[PositionReading]) -> LiveHistory:
-    """``history`` after ``readings``."""
+    """Add ``readings`` to ``history`` and return it."""
     for reading in readings:
         history.add(reading)
     return history

@@ -28,7 +28,7 @@ class PeakSeries:
         self._count = 0
         self._thinned = 0
         self._grid: _Grid | None = None
-        self._middle: tuple[int, int, int, float] | None = None
+        self._median: tuple[int, int, int, float] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -77,7 +77,7 @@ class PeakSeries:
             return None
         return float(self._values[number])
 
-    def middle(self, begin: float, end: float) -> tuple[float, float]:
+    def median_and_max(self, begin: float, end: float) -> tuple[float, float]:
         """Return median and largest value of [begin, end), (0, 0) without values.
 
         The median of many values is computed again only after one in a hundred changed: it is shown ten times a second,
@@ -86,10 +86,14 @@ class PeakSeries:
         start, stop = (int(index) for index in np.searchsorted(self.times, (begin, end)))
         if start == stop:
             return 0.0, 0.0
-        near = (stop - start) // 100 if stop - start > MANY_POINTS else 0
-        cached = self._middle
-        if cached is None or cached[0] != self._thinned or max(abs(cached[1] - start), abs(cached[2] - stop)) > near:
-            cached = self._middle = self._thinned, start, stop, float(np.median(self._values[start:stop]))
+        max_shift = (stop - start) // 100 if stop - start > MANY_POINTS else 0
+        cached = self._median
+        if (
+            cached is None
+            or cached[0] != self._thinned
+            or max(abs(cached[1] - start), abs(cached[2] - stop)) > max_shift
+        ):
+            cached = self._median = self._thinned, start, stop, float(np.median(self._values[start:stop]))
         return cached[3], float(self._values[start:stop].max())
 
     def _thin(self) -> None:
@@ -131,12 +135,12 @@ class _Grid:
     def cut(self, times: Floats, values: Floats, start: int, stop: int) -> tuple[Floats, Floats]:
         """Return the columns of the points [start, stop)."""
         if len(times) > self._done:
-            self._take(times, values)
+            self._add_points(times, values)
         first_column = max(0, int(np.searchsorted(self._starts[: self._count], start, "right")) - 1)
         end_column = int(np.searchsorted(self._starts[: self._count], stop))
         return np.repeat(self._edges[first_column:end_column], 2), self._points[first_column:end_column].ravel()
 
-    def _take(self, times: Floats, values: Floats) -> None:
+    def _add_points(self, times: Floats, values: Floats) -> None:
         """Add new points; the last column before them may get more."""
         column = max(0, self._count - 1)
         begin = int(self._starts[column]) if self._count else 0

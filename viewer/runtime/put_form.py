@@ -1,6 +1,6 @@
-"""The put form of the lab as a value, and the messages it describes; no Qt.
+"""The lab's form for putting messages, as a value, and the messages that it describes. No Qt.
 
-A form is a value: what was put can be put again or edited, whatever stands in the widgets meanwhile.
+A form is immutable, so an earlier put can be repeated or edited although the widgets show something else by now.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 
 MAX_FILE_BYTES = 64 << 20
-"""Bytes of the largest file that is taken as a body."""
+"""Maximum size of a file that becomes a body."""
 MAX_BATCH_MESSAGES = 10_000
 KINDS = (
     ("plain", words("plain")),
@@ -31,12 +31,12 @@ EXTRA = {
     "rollback": words("Half at"),
     "batch": words("Count"),
 }
-"""Kinds that need a further number, each with the name of that number."""
+"""Kinds of put that need another number, with the label of that number."""
 _FLAGS = {"half": PREPARED, "commit": COMMIT, "rollback": ROLLBACK}
 
 
 class FormFault(ValueError):
-    """The form describes no message; ``field`` names the wrong part."""
+    """The form describes no valid message; ``field`` is the name of the invalid field."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -45,9 +45,10 @@ class FormFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PutForm:
-    """The text of each field as typed; :meth:`messages` reads the numbers.
+    """The text of each field as the user typed it. :meth:`messages` parses it.
 
-    ``body_form`` is text, hex or file (``body`` is a path then); ``extra`` the number that some kinds need.
+    ``body_form`` is text, hex or file (then ``body`` is a path). ``extra`` is the number that kinds in :data:`EXTRA`
+    need.
     """
 
     topic: str = "OrderPaid"
@@ -63,16 +64,16 @@ class PutForm:
     extra: str = ""
 
     def message(self) -> Message:
-        """Return the one message that the form describes; raises :class:`FormFault`."""
+        """Return the message that the form describes. Raises :class:`FormFault`."""
         topic = self.topic.strip()
         if not topic:
             raise FormFault("topic", tr("A message needs a topic."))
-        named = self._properties()
-        named[props.WAIT] = "true" if self.wait else "false"
+        properties = self._properties()
+        properties[props.WAIT] = "true" if self.wait else "false"
         if self.kind == "delay":
-            named[props.DELAY] = str(self._number("extra", tr("delay level"), self.extra or "1", 1, 1 << 16))
+            properties[props.DELAY] = str(self._number("extra", tr("delay level"), self.extra or "1", 1, 1 << 16))
         if self.kind == "half":
-            named[props.TRANSACTION_PREPARED] = "true"
+            properties[props.TRANSACTION_PREPARED] = "true"
         prepared = 0
         if self.kind in {"commit", "rollback"}:
             prepared = self._number("extra", tr("offset of the half message"), self.extra or "0", 0, (1 << 63) - 1)
@@ -80,7 +81,7 @@ class PutForm:
             topic,
             self._body(),
             self._number("queue", tr("queue"), self.queue, 0, (1 << 31) - 1),
-            named,
+            properties,
             flag=self._number("flag", tr("flag"), self.flag or "0", -(1 << 31), (1 << 31) - 1),
             sys_flag=_FLAGS.get(self.kind, 0),
             prepared_transaction_offset=prepared,
@@ -89,7 +90,7 @@ class PutForm:
         )
 
     def messages(self) -> list[Message]:
-        """Return the messages of one put: one, or a batch with numbered keys; raises :class:`FormFault`."""
+        """Return the messages of one put: one message, or a batch with numbered keys. Raises :class:`FormFault`."""
         if self.kind != "batch":
             return [self.message()]
         count = self._number("extra", tr("messages of the batch"), self.extra or "2", 1, MAX_BATCH_MESSAGES)
@@ -102,13 +103,13 @@ class PutForm:
         return messages
 
     def _properties(self) -> dict[str, str]:
-        """``name=value`` pairs, parted by ``;`` or by lines."""
+        """Parse ``name=value`` pairs, separated by ``;`` or line breaks."""
         properties: dict[str, str] = {}
         for part in self.properties.replace("\n", ";").split(";"):
             if not part.strip():
                 continue
-            name, sign, value = part.partition("=")
-            if not sign or not name.strip():
+            name, equals_sign, value = part.partition("=")
+            if not equals_sign or not name.strip():
                 raise FormFault("properties", tr("Properties are name=value; name=value. Found: {text}", text=part))
             if {props.NAME_END, props.PAIR_END} & set(part):
                 raise FormFault(

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from viewer.runtime.store_work import OtherReleaseStart, PlanResult
 
 MAX_AUTOMATIC_PLAN_BYTES = 4 << 30
-"""Bytes of log up to which the plan is worked out without being asked for."""
+"""Bytes of log up to which the plan is made without a request."""
 
 
 class RecoveryJob(QObject):
-    """``changed()`` whenever :attr:`plan`, :attr:`error`, :attr:`running` or :attr:`stale` changed."""
+    """The recovery plan of a session, made in the worker process by :meth:`start`.
+
+    Emits ``changed()`` when :attr:`plan`, :attr:`error`, :attr:`running` or :attr:`stale` changes.
+    """
 
     changed = Signal()
 
@@ -36,28 +39,29 @@ class RecoveryJob(QObject):
         self.error = ""
         self.running = False
         self.stale = False
-        self.at = 0.0
-        self.took = 0.0
-        """Seconds in which the plan was worked out; it reads what a start reads."""
+        self.planned_at = 0.0
+        """Time of the plan, in s since the epoch."""
+        self.duration_s = 0.0
+        """Seconds that the plan took. A start reads the same bytes, so this gives an estimate of its time."""
         self.release: Release | None = None
-        """The release whose start is planned; None until the first plan says which one wrote the store."""
+        """Release whose start is planned; None until the first plan has recognised the one that wrote the store."""
         self.other_start: OtherReleaseStart | None = None
-        """How the other release would start."""
+        """Whether another release would start, and why not."""
         self.written: tuple[Release, str] | None = None
-        """Which release seems to have written the store, and why."""
-        session.logGrown.connect(self._grown)
-        session.unread.changed.connect(self._unread)
+        """Release that probably wrote the store, and the reason to believe so."""
+        session.logGrown.connect(self._on_log_grown)
+        session.unread.changed.connect(self._on_unread_changed)
 
     @property
     def possible(self) -> bool:
-        """Whether a plan can be worked out, now or later."""
-        return not self.impossible
+        """True if this store can have a plan."""
+        return not self.why_impossible
 
     @property
-    def impossible(self) -> str:
-        """Why there is never a plan, "" if there can be one.
+    def why_impossible(self) -> str:
+        """Reason why this store can have no plan; "" if it can.
 
-        A log alone has nothing that a start would go by, and what is not decoded cannot be planned.
+        A commit log alone lacks the files that a start uses, and a plan needs log and queues to be decoded.
         """
         store = self._session.snapshot
         if store.paths is None:
@@ -71,14 +75,17 @@ class RecoveryJob(QObject):
         return ""
 
     @property
-    def unasked(self) -> bool:
-        """True if the plan is cheap enough to be made as soon as the view is opened."""
+    def plans_automatically(self) -> bool:
+        """True if there is no plan yet and the log is small enough to make one without a request."""
         log = self._session.snapshot.log
         untried = self.plan is None and not self.running and not self.error
         return self.possible and untried and log.sequence.total_size <= MAX_AUTOMATIC_PLAN_BYTES
 
-    def ask(self, release: Release | None = None) -> None:
-        """Make the plan again for a start of ``release``; at first the release that probably wrote the store."""
+    def start(self, release: Release | None = None) -> None:
+        """Make the plan for a start of ``release``.
+
+        Without it, for the release of the last plan; at first for the one that probably wrote the store.
+        """
         if self.running or not self.possible:
             return
         self.release = release or self.release
@@ -99,31 +106,31 @@ class RecoveryJob(QObject):
         except (StoreError, OSError, RuntimeError) as error:
             self.plan, self.error = None, engine_words(str(error))
         else:
-            self.plan, self.error, self.stale, self.at = planned.plan, "", False, time.time()
-            self.took, self.other_start, self.written = planned.seconds, planned.other_start, planned.written
+            self.plan, self.error, self.stale, self.planned_at = planned.plan, "", False, time.time()
+            self.duration_s, self.other_start, self.written = planned.seconds, planned.other_start, planned.written
             self.release = planned.plan.release
-            self._refuse()
+            self._drop_if_unread()
         finally:
             self.running = False
             self.changed.emit()
 
-    def _unread(self) -> None:
-        """Drop the plan: part of the store could not be read."""
+    def _on_unread_changed(self) -> None:
         if self._session.unread:
-            if self._refuse():
+            if self._drop_if_unread():
                 self.changed.emit()
         elif self.error and not self.running:
             self.error = ""
             self.changed.emit()
 
-    def _refuse(self) -> bool:
+    def _drop_if_unread(self) -> bool:
+        """Replace the plan by an error if files could not be read. Return True if there was a plan."""
         unread = self._session.unread
-        if not unread.unreadable or self.plan is None:  # what is not decoded has no plan, or is not part of it
+        if not unread.unreadable or self.plan is None:  # parts that are only not decoded do not invalidate a plan
             return False
         self.plan, self.error = None, tr("No plan: {why}", why=unread.words)
         return True
 
-    def _grown(self) -> None:
+    def _on_log_grown(self) -> None:
         if self.plan is not None and not self.stale:
             self.stale = True
             self.changed.emit()
@@ -133,7 +140,7 @@ _jobs: WeakKeyDictionary[StoreSession, RecoveryJob] = WeakKeyDictionary()
 
 
 def recovery_of(session: StoreSession) -> RecoveryJob:
-    """The one plan of a session."""
+    """Return the plan of a session, the same object for all views."""
     if session not in _jobs:
         _jobs[session] = RecoveryJob(session)
     return _jobs[session]

@@ -1,4 +1,4 @@
-"""The program around the window: application, loop, last words, and the modes that end by themselves."""
+"""The window as a program: application object, event loop, crash notes, and the modes that exit by themselves."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from PySide6.QtWidgets import QApplication
 from engine.config import MessageStoreConfig
 from viewer.look import assets
 from viewer.look.theme import desktop_contrast, theme
-from viewer.runtime.file_saver import LAST_SECONDS, file_saver
+from viewer.runtime.file_saver import CLOSE_TIMEOUT_S, file_saver
 from viewer.runtime.garbage import LoopGarbage
 from viewer.runtime.settings import Settings
 from viewer.shell.command_handlers import show_choices
-from viewer.shell.crash_notes import take
+from viewer.shell.crash_notes import take_crash_notes
 from viewer.shell.main_window import MainWindow
 from viewer.shell.single_instance import SecondStart, SecondStartListener, answer, hand_over
 from viewer.shell.system_libraries import explained_instead_of_aborted
 from viewer.shell.windows import all_closed, close_all
 
-QUIET_SECONDS = 15.0
-"""How long a picture waits for short reads after the first rows."""
-SWITCH_SECONDS = 0.0001
-"""Longest time that a reading or decoding thread keeps the window's thread waiting for the interpreter."""
+QUIET_TIMEOUT_S = 15.0
+"""Maximum seconds that ``--screenshot`` waits for short reads after the first rows."""
+SWITCH_INTERVAL_S = 0.0001
+"""Switch interval of the interpreter: how long a thread that reads or decodes may keep the window's thread waiting."""
 MAX_CRASH_NOTES_BYTES = 1 << 20
 
 
@@ -45,6 +45,7 @@ class Start:
 
     store: Path | None = None
     at: str | None = None
+    """Place to show, in the form of the go-to field."""
     screenshot: Path | None = None
     drive: Path | None = None
     theme: str | None = None
@@ -55,17 +56,17 @@ class Start:
     new_window: bool = False
 
     @property
-    def hands_over(self) -> bool:
-        """Return True if a running window may open this store instead.
+    def may_use_running_window(self) -> bool:
+        """True if a window that runs already may open this store instead of a new process.
 
-        Starts that end by themselves or that set a theme, language, size or configuration keep their own process.
+        A start that exits by itself or sets a theme, language, size or configuration needs its own process.
         """
         own_options = (self.screenshot, self.drive, self.theme, self.language, self.size, self.config)
         return not self.new_window and all(value is None for value in own_options)
 
 
 def choose_platform(*, picture: bool = False) -> None:
-    """Let Qt draw into memory if there is no display, or if only a ``picture`` is wanted (needs fewer libraries)."""
+    """Let Qt draw into memory if there is no display or only a picture is requested, which needs fewer libraries."""
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform.startswith("linux") and (picture or not display):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -74,23 +75,23 @@ def choose_platform(*, picture: bool = False) -> None:
 def main(start: Start) -> int:
     """Run the viewer until its window closes. Return the exit code."""
     choose_platform(picture=start.screenshot is not None)
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with explained_instead_of_aborted(picture=start.screenshot is not None):
         app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
-    if start.hands_over and hand_over(settings.folder, SecondStart(start.store, start.at)):
+    if start.may_use_running_window and hand_over(settings.folder, SecondStart(start.store, start.at)):
         return 0
     apply_settings(app, settings, start)
-    previous_last_words = take(settings.folder)
-    last_words = open_last_words(settings.folder)
+    previous_crash_notes = take_crash_notes(settings.folder)
+    crash_notes = open_crash_notes(settings.folder)
     window = MainWindow(settings)
     window.remembers = start.screenshot is None and start.drive is None
     window.layouts.first_size(start.size)
     show_choices()
-    if previous_last_words and window.remembers:
-        window.workspace.offer_last_words(previous_last_words)
-    watch_errors(window, last_words)
+    if previous_crash_notes and window.remembers:
+        window.workspace.offer_crash_notes(previous_crash_notes)
+    watch_errors(window, crash_notes)
     import qasync
 
     loop = qasync.QEventLoop(app)
@@ -106,16 +107,16 @@ def main(start: Start) -> int:
             loop.close()
         finish_saving()
         garbage.end()
-        if last_words is not None:
+        if crash_notes is not None:
             faulthandler.disable()
-            last_words.close()
+            crash_notes.close()
     return code
 
 
 def finish_saving() -> None:
-    """Wait until everything is stored. Say so if the disk is slow."""
+    """Wait until marks and bookmarks are saved. Print a line if the disk does not answer in time."""
     try:
-        file_saver().settle(LAST_SECONDS)
+        file_saver().wait(CLOSE_TIMEOUT_S)
     except TimeoutError:
         sys.stderr.write("storescope: marks and bookmarks are still being written: the disk does not answer\n")
 
@@ -137,7 +138,7 @@ def apply_settings(app: QApplication, settings: Settings, start: Start) -> None:
     """Set language, colours and zoom before anything is shown."""
     language = start.language or settings.language
     assets.set_language(assets.system_language() if language == "system" else language)
-    assets.speak_in_qt_dialogs()
+    assets.translate_qt_dialogs()
     theme.zoom = settings.zoom
     theme.contrast_follows = settings.contrast is None
     theme.contrast = desktop_contrast() if settings.contrast is None else settings.contrast
@@ -149,15 +150,15 @@ def apply_settings(app: QApplication, settings: Settings, start: Start) -> None:
 async def run(window: MainWindow, start: Start) -> int:
     """Show the window and do what the command line asks. Return the exit code."""
     closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    ender = _Ender(window, closed)
-    window.installEventFilter(ender)
+    close_watcher = _CloseWatcher(window, closed)
+    window.installEventFilter(close_watcher)
     store = start.store or (window.workspace.last() if window.remembers else None)
     if store is None:
         window.show_welcome()
     window.show()
-    doorbell = SecondStartListener(window.settings.folder) if window.remembers else None
-    if doorbell is not None:
-        doorbell.startReceived.connect(lambda request: answer(window, request))
+    second_start_listener = SecondStartListener(window.settings.folder) if window.remembers else None
+    if second_start_listener is not None:
+        second_start_listener.startReceived.connect(lambda request: answer(window, request))
     with _interruptible(window):
         if store is None and start.at:
             opened = await window.go_to_text(start.at)
@@ -168,8 +169,8 @@ async def run(window: MainWindow, start: Start) -> int:
         if start.drive is not None:
             return await drive(window, start.drive)
         code = await closed
-        if doorbell is not None:
-            doorbell.close()
+        if second_start_listener is not None:
+            second_start_listener.close()
         await all_closed()
         return code
 
@@ -181,7 +182,7 @@ async def take_picture(window: MainWindow, target: Path, opened: bool, at: str |
     read.
     """
     await window.settled()
-    await window.settled(QUIET_SECONDS if opened else 1.0, quiet=True)
+    await window.settled(QUIET_TIMEOUT_S if opened else 1.0, quiet=True)
     if not window.grab().save(str(target)):
         sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
         return 3
@@ -207,20 +208,20 @@ async def drive(window: MainWindow, file: Path) -> int:
     space: dict[str, Any] = {"__name__": "drive", "__file__": str(file)}
     try:
         text = await asyncio.to_thread(file.read_text, "utf-8")
-        exec(compile(text, str(file), "exec"), space)  # noqa: S102 (that is what was asked for)
+        exec(compile(text, str(file), "exec"), space)  # noqa: S102 (the user passed this file to be run)
         if "drive" not in space:
             sys.stderr.write(f"storescope: {file}: expected 'async def drive(window)', found no such function\n")
             return 1
         work: Coroutine[Any, Any, object] = space["drive"](window)
         await work
-    except Exception as error:  # noqa: BLE001 (whatever the file raises is its answer)
+    except Exception as error:  # noqa: BLE001 (the file may raise anything; it is printed)
         words = traceback.format_exception_only(error)[-1].strip()
         sys.stderr.write(f"storescope: {file}: {words}\n")
         return 1
     return 0
 
 
-class _Ender(QObject):
+class _CloseWatcher(QObject):
     """Ends the run when the window is closed."""
 
     def __init__(self, window: MainWindow, closed: asyncio.Future[int]) -> None:
@@ -253,8 +254,8 @@ def _interruptible(window: MainWindow) -> Any:
         signal.signal(signal.SIGINT, old_handler)
 
 
-def open_last_words(folder: Path) -> TextIO | None:
-    """Open the file for the last words of a crash. Return None if it cannot be written."""
+def open_crash_notes(folder: Path) -> TextIO | None:
+    """Open the file to which a crash writes its traceback. Return None if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "last-words.txt"
@@ -267,8 +268,8 @@ def open_last_words(folder: Path) -> TextIO | None:
     return stream
 
 
-def watch_errors(window: MainWindow, last_words: TextIO | None) -> None:
-    """Write down and report an error that nothing caught. The window stays open."""
+def watch_errors(window: MainWindow, crash_notes: TextIO | None) -> None:
+    """Write errors that nothing caught into the crash notes and the status bar. The window stays open."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
@@ -276,17 +277,17 @@ def watch_errors(window: MainWindow, last_words: TextIO | None) -> None:
             return
         text = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(text)
-        if last_words is not None and not last_words.closed:
-            last_words.write(f"uncaught at {datetime.now().astimezone().isoformat()}\n{text}")
-            last_words.flush()
+        if crash_notes is not None and not crash_notes.closed:
+            crash_notes.write(f"uncaught at {datetime.now().astimezone().isoformat()}\n{text}")
+            crash_notes.flush()
         with contextlib.suppress(RuntimeError):
             window.say(f"{kind.__name__}: {error}")
 
     sys.excepthook = hook
-    window.jobs.failed.connect(lambda error: _note(error, last_words))
+    window.jobs.failed.connect(lambda error: _note(error, crash_notes))
 
 
-def _note(error: Exception, last_words: TextIO | None) -> None:
-    if last_words is not None and not last_words.closed:
-        last_words.write("".join(traceback.format_exception(error)))
-        last_words.flush()
+def _note(error: Exception, crash_notes: TextIO | None) -> None:
+    if crash_notes is not None and not crash_notes.closed:
+        crash_notes.write("".join(traceback.format_exception(error)))
+        crash_notes.flush()

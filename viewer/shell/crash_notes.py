@@ -1,4 +1,4 @@
-"""Last words of a run that crashed: found at the next start, kept, and offered to the user.
+"""Crash notes: the traceback of a run that crashed, which the next start shows to the user.
 
 They stay on this machine; nothing is sent.
 """
@@ -24,8 +24,8 @@ SIGNS = ("Fatal Python error", "Windows fatal exception", "uncaught at ")
 """Texts in the notes after a crash or an uncaught error."""
 
 
-def take(folder: Path) -> str:
-    """Read the last words below ``folder`` and put them aside. Return an empty text if the last run ended well."""
+def take_crash_notes(folder: Path) -> str:
+    """Return the crash notes in ``folder`` and rename their file. Return "" if the last run ended well."""
     file = folder / NAME
     try:
         with file.open("rb") as stream:
@@ -39,22 +39,22 @@ def take(folder: Path) -> str:
     return text
 
 
-class LastWordsBox(QDialog):
-    """Shows the last words with the versions that they belong to."""
+class CrashNotesBox(QDialog):
+    """Shows the crash notes, with the program's versions above them."""
 
     def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
         super().__init__(parent)
-        self.setObjectName("lastWords.box")
+        self.setObjectName("crashNotes.box")
         self.setWindowTitle(tr("The last run crashed"))
         self.setAccessibleName(tr("The last run crashed"))
         self.resize(px(680), px(420))
         self.text = QPlainTextEdit(f"{facts()}\n\n{text}")
-        self.text.setObjectName("lastWords.text")
+        self.text.setObjectName("crashNotes.text")
         self.text.setAccessibleName(tr("Crash report"))
         self.text.setReadOnly(True)
         self.text.setFont(mono(12))
         copy, show, close = Button(tr("Copy")), Button(tr("Show the folder")), Button(tr("Close"), "primary")
-        copy.setObjectName("lastWords.copy")
+        copy.setObjectName("crashNotes.copy")
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
         show.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
         close.clicked.connect(self.accept)

@@ -1,4 +1,4 @@
-"""Layouts that are saved under a name: splitters, tree and current view, kept in the settings."""
+"""Layouts saved under a name in the settings: sizes of the splitters, the tree, and the current view."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def save(window: MainWindow, layouts: Layout, name: str) -> bool:
     return True
 
 
-def take(window: MainWindow, layouts: Layout, name: str) -> bool:
+def restore(window: MainWindow, layouts: Layout, name: str) -> bool:
     """Restore the layout ``name``. Return False if there is none."""
     saved = next((candidate for candidate in window.settings.named_layouts if candidate.name == name), None)
     if saved is None or window.session is None:
@@ -71,24 +71,24 @@ class SaveBox(QDialog):
         self.name = Field(tr("Name"))
         self.name.setObjectName("layout.name")
         self.note = Label("", 12, "text3", wrap=True)
-        keep, close = Button(tr("Save"), "primary"), Button(tr("Cancel"))
-        keep.setObjectName("layout.keep")
+        save_button, close = Button(tr("Save"), "primary"), Button(tr("Cancel"))
+        save_button.setObjectName("layout.keep")
         close.setObjectName("layout.cancel")
-        self._known = {saved.name for saved in window.settings.named_layouts}
+        self._existing_names = {saved.name for saved in window.settings.named_layouts}
 
         def accept() -> None:
             if save(window, layouts, self.name.text()):
                 self.accept()
 
-        keep.clicked.connect(accept)
+        save_button.clicked.connect(accept)
         self.name.returnPressed.connect(accept)
-        self.name.textChanged.connect(self._told)
+        self.name.textChanged.connect(self._warn_if_name_exists)
         close.clicked.connect(self.reject)
-        _column(self, self.name, self.note, row(None, close, keep))
+        _column(self, self.name, self.note, row(None, close, save_button))
 
-    def _told(self, text: str) -> None:
-        is_known = text.strip() in self._known
-        self.note.setText(tr("There is a layout of this name: it is replaced.") if is_known else "")
+    def _warn_if_name_exists(self, text: str) -> None:
+        name_exists = text.strip() in self._existing_names
+        self.note.setText(tr("There is a layout of this name: it is replaced.") if name_exists else "")
 
 
 class ChooseBox(QDialog):
@@ -106,15 +106,15 @@ class ChooseBox(QDialog):
         self.list.setObjectName("layout.list")
         self.list.setAccessibleName(tr("Layouts"))
         self.list.setFont(ui(13))
-        self.list.itemActivated.connect(lambda _item: self._take())
-        self.list.currentRowChanged.connect(lambda _n: self._able())
+        self.list.itemActivated.connect(lambda _item: self._restore_selected())
+        self.list.currentRowChanged.connect(lambda _n: self._enable_buttons())
         self.note = Label(tr("No layout was saved yet."), 12, "text3", wrap=True)
         self.use, self.forget, close = Button(tr("Use"), "primary"), Button(tr("Delete")), Button(tr("Close"))
         for button, name in ((self.use, "use"), (self.forget, "delete"), (close, "close")):
             button.setObjectName(f"layout.{name}")
-        self.use.clicked.connect(self._take)
-        self.forget.clicked.connect(self._delete)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._delete)
+        self.use.clicked.connect(self._restore_selected)
+        self.forget.clicked.connect(self._delete_selected)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._delete_selected)
         close.clicked.connect(self.reject)
         _column(self, self.list, self.note, row(self.forget, None, close, self.use))
         self._fill()
@@ -125,22 +125,22 @@ class ChooseBox(QDialog):
         self.list.addItems(names)
         self.list.setCurrentRow(0 if names else -1)
         self.note.setVisible(not names)
-        self._able()
+        self._enable_buttons()
 
-    def _able(self) -> None:
-        self.use.setEnabled(self._name() != "")
-        self.forget.setEnabled(self._name() != "")
+    def _enable_buttons(self) -> None:
+        self.use.setEnabled(self._selected_name() != "")
+        self.forget.setEnabled(self._selected_name() != "")
 
-    def _name(self) -> str:
+    def _selected_name(self) -> str:
         return self.list.currentItem().text() if self.list.currentRow() >= 0 else ""
 
-    def _take(self) -> None:
-        if take(self._window, self._layouts, self._name()):
+    def _restore_selected(self) -> None:
+        if restore(self._window, self._layouts, self._selected_name()):
             self.accept()
 
-    def _delete(self) -> None:
-        if self._name():
-            delete(self._window, self._name())
+    def _delete_selected(self) -> None:
+        if self._selected_name():
+            delete(self._window, self._selected_name())
             self._fill()
 
 

@@ -94,10 +94,10 @@ class SecondStartListener(QObject):
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("doorbell")
+        self.setObjectName("secondStartListener")
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-        self._server.newConnection.connect(self._met)
+        self._server.newConnection.connect(self._on_connection)
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
         self.listening = self._listen(address(folder))
@@ -117,7 +117,7 @@ class SecondStartListener(QObject):
         self._server.close()
         self.listening = False
 
-    def _met(self) -> None:
+    def _on_connection(self) -> None:
         while (socket := self._server.nextPendingConnection()) is not None:
             socket.setParent(self)
             socket.disconnected.connect(socket.deleteLater)
@@ -126,8 +126,8 @@ class SecondStartListener(QObject):
                 socket.readyRead.emit()
 
 
-def _reader(socket: QLocalSocket, ring: Callable[[SecondStart], object]) -> Callable[[], None]:
-    """Return a function that reads one line, answers it and calls ``ring``. Any other content closes the connection."""
+def _reader(socket: QLocalSocket, on_start: Callable[[SecondStart], object]) -> Callable[[], None]:
+    """Return a function that reads a line, answers it and calls ``on_start``. Other content closes the connection."""
 
     def read() -> None:
         if not socket.canReadLine():
@@ -141,7 +141,7 @@ def _reader(socket: QLocalSocket, ring: Callable[[SecondStart], object]) -> Call
         socket.write(ACCEPTED)
         socket.flush()
         socket.disconnectFromServer()
-        ring(request)
+        on_start(request)
 
     return read
 

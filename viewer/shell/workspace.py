@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from viewer.shell.pipeline_jobs import WindowPipeline
 
 OFFER_AFTER_MS = 1500
-"""The last words are offered after the first rows are shown."""
+"""Delay of the crash notes, so that the first rows are shown before them."""
 LAST = "last" + session_file.SUFFIX
 """File name of the last session in the settings' folder."""
 
@@ -211,7 +211,7 @@ class Workspace:
             if saved_session is not None:
                 marks.merge(SavedBookmarks(saved_session.bookmarks, saved_session.notes))
 
-        session.jobs.read_kept(lambda: bookmarks.read(file), on_read, self._failed)
+        session.jobs.read_saved(lambda: bookmarks.read(file), on_read, self._failed)
         self.edits.forget()
         marks.edited.connect(self.edits.push)
         marks.changed.connect(self._window.enable)
@@ -395,12 +395,12 @@ class Workspace:
         if window.session is not None:
             Tour(window).go(0)
 
-    def offer_last_words(self, text: str) -> None:
-        """Offer the last words of a run that crashed."""
-        from viewer.shell.crash_notes import LastWordsBox
+    def offer_crash_notes(self, text: str) -> None:
+        """Show the notes of a run that crashed, after the window is open."""
+        from viewer.shell.crash_notes import CrashNotesBox
 
         window = self._window
-        box = LastWordsBox(window, text, window.settings.folder)
+        box = CrashNotesBox(window, text, window.settings.folder)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         QTimer.singleShot(OFFER_AFTER_MS, box, box.open)
 

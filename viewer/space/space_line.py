@@ -15,7 +15,7 @@ from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import file_mark
-from viewer.widgets.flag_layout import MAX_NAME_LETTERS, FlagPlace, FlagRequest, place_flags
+from viewer.widgets.flag_layout import MAX_NAME_CHARACTERS, FlagPlace, FlagRequest, place_flags
 from viewer.widgets.log_line import LineFile, LogLine, reaching
 from viewer.widgets.paint import broken_box, draw_flag, flag_width, hatch
 from viewer.widgets.record_menu import Found, MarkMenu
@@ -208,7 +208,7 @@ class SpaceLine(Canvas):
 
         If there is no room, drop the notes first, then the last flags; the accessible description keeps all.
         """
-        with_notes = [replace(flag, name=shorten_middle(flag.name, MAX_NAME_LETTERS)) for flag in self._flags]
+        with_notes = [replace(flag, name=shorten_middle(flag.name, MAX_NAME_CHARACTERS)) for flag in self._flags]
         without_notes = [replace(flag, note="") for flag in with_notes]
         for flags in (with_notes, *(without_notes[:count] for count in range(len(without_notes), 0, -1))):
             requests = [FlagRequest(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in flags]

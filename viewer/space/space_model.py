@@ -188,7 +188,7 @@ class SpaceModel:
         return topic, queue_counts(self.account, topic) if self.account is not None and topic else []
 
     def table_state(self) -> TableState | None:
-        """Return what the table says. None if its rows say all."""
+        """Return the message of the table: loading, error, empty. None if its rows need no message."""
         if self.error:
             return TableState("error", self.error)
         return TableState("loading", tr(COUNTING)) if self._awaits_account else None

@@ -185,7 +185,7 @@ class WherePane(Pane):
             field.clear()
         self._fill()
         if session is not None:
-            self._survey.look()
+            self._survey.read_extent()
             session.jobs.read(lambda: known_groups(session.snapshot), self._offer_groups, lambda _error: None)
             session.surveyed.connect(self._offer_topics)
             self._offer_topics()

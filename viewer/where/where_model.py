@@ -92,7 +92,7 @@ class WhereModel:
         return self._answered and not self.results
 
     def table_state(self) -> TableState | None:
-        """Return what the table of messages says. None if its rows say all."""
+        """Return the message of the table of messages: loading, error, empty. None if its rows need no message."""
         if self.running:
             return TableState("loading", tr(SEARCHING))
         if self.error:
@@ -114,7 +114,7 @@ class WhereModel:
         return None
 
     def detail_state(self) -> TableState | None:
-        """Return what the tables of evidence and of routes say. None if their rows say all."""
+        """Return the message of the tables of evidence and routes. None if their rows need no message."""
         if self.running or self.results:
             return None
         if self.error:

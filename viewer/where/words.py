@@ -104,9 +104,9 @@ EVIDENCE_KINDS = {
 ALWAYS_AGAINST = frozenset(
     ("body CRC", "end of the log", "not ruled out", "not read", "wrong field", "permission", "service")
 )
-MAX_PLACE_LETTERS = 24
+MAX_PLACE_CHARACTERS = 24
 """Maximum letters of a place in a row; offsets are shorter."""
-MAX_TOPIC_LETTERS = 16
+MAX_TOPIC_CHARACTERS = 16
 """Maximum letters of a topic in a row."""
 _AGAINST_PATTERN = re.compile(
     r"^(no |holds no|.* has no |names no)|is stored, the body has|no unit|a stale entry|does not match"
@@ -131,16 +131,16 @@ class EvidenceRow:
     def says(self) -> str:
         """Text of the row. A long topic is shortened in its middle, so that similar topics stay distinguishable."""
         topic, slash, tail = self.holds.partition("/")
-        if self.evidence.what != "unit" or len(topic) <= MAX_TOPIC_LETTERS:
+        if self.evidence.what != "unit" or len(topic) <= MAX_TOPIC_CHARACTERS:
             return self.holds
-        return f"{topic[:6]}…{topic[7 - MAX_TOPIC_LETTERS :]}{slash}{tail}"
+        return f"{topic[:6]}…{topic[7 - MAX_TOPIC_CHARACTERS :]}{slash}{tail}"
 
     @property
     def short_place(self) -> str:
         """Place of the row, shortened in its middle if it is long: the sentence needs the width."""
-        if len(self.where) <= MAX_PLACE_LETTERS:
+        if len(self.where) <= MAX_PLACE_CHARACTERS:
             return self.where
-        return f"{self.where[: MAX_PLACE_LETTERS // 2]}…{self.where[1 - MAX_PLACE_LETTERS // 2 :]}"
+        return f"{self.where[: MAX_PLACE_CHARACTERS // 2]}…{self.where[1 - MAX_PLACE_CHARACTERS // 2 :]}"
 
     @property
     def is_against(self) -> bool:

@@ -222,7 +222,7 @@ class Label(QLabel):
         self.setPalette(colors)
 
 
-MIN_SHOWN_LETTERS = 5
+MIN_SHOWN_CHARACTERS = 5
 """A shortened line with fewer letters than this is not shown."""
 
 
@@ -254,7 +254,7 @@ class ElidedLine(Label):
         p = QPainter(self)
         p.setPen(C(self._role))
         shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
-        if len(shown) < MIN_SHOWN_LETTERS and shown != self.text():
+        if len(shown) < MIN_SHOWN_CHARACTERS and shown != self.text():
             shown = ""
         p.drawText(self.rect(), int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
         self.setToolTip(self.text() if shown != self.text() else "")

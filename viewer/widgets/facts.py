@@ -1,4 +1,4 @@
-"""Facts about the chosen thing: a grey name, the value as the store has it, a grey note. Places are links."""
+"""Facts about the selection, one a line: a grey name, the value as stored, a grey note. Places are links."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from viewer.look.theme import px
 from viewer.widgets.basics import ElidedLine, Label, Link
 from viewer.widgets.boxes import BoxWidget, empty, row
 
-UNBROKEN = 44
-"""Letters of a value without spaces that still fit beside its name. Longer values are shortened; the tool tip has
-all.
-"""
+MAX_UNBROKEN_CHARACTERS = 44
+"""Longest value without spaces that is shown in full. A longer one is shortened, and its tool tip has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line: ``place`` makes the value a link, ``role`` colours it, ``code`` is False for ordinary words."""
+    """One line. ``place`` makes the value a link, ``role`` is its colour, ``code`` selects the monospaced font."""
 
     name: str
     value: str
@@ -69,7 +67,7 @@ class Facts(QWidget):
         self.setAccessibleDescription("; ".join(self.texts()))
 
     def texts(self) -> list[str]:
-        """The displayed texts, line by line."""
+        """Return the displayed texts, line by line."""
         return [f"{fact.name}: {fact.value} {fact.note}".strip() for fact in self._shown]
 
     def _line(self, fact: Fact) -> QWidget:
@@ -86,7 +84,7 @@ class Facts(QWidget):
             else:
                 link.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
             return line_row
-        if len(fact.value) > UNBROKEN and " " not in fact.value:
+        if len(fact.value) > MAX_UNBROKEN_CHARACTERS and " " not in fact.value:
             long = ElidedLine(fact.value, 12, fact.role, code=True)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             line = self._row(name, long, replace(fact, code=False))  # the value takes the whole width
@@ -116,5 +114,5 @@ class Facts(QWidget):
 
 def _shape(fact: Fact) -> tuple[object, ...]:
     """Return what decides the widgets of a line, apart from its texts."""
-    long = len(fact.value) > UNBROKEN and " " not in fact.value
+    long = len(fact.value) > MAX_UNBROKEN_CHARACTERS and " " not in fact.value
     return fact.name, fact.role, fact.place, fact.code, bool(fact.note), long

@@ -13,7 +13,7 @@ GAP = 6.0
 SAME_STEM = 4.0
 """Distance in px below which two stems are drawn as one."""
 MAX_LEVELS = 3
-MAX_NAME_LETTERS = 32
+MAX_NAME_CHARACTERS = 32
 """Of a name on a flag. The tool tip has the full name."""
 
 

@@ -77,7 +77,7 @@ class Painted:
     unit_end: int
     fields: FieldMap
     chosen: str = ""
-    also: frozenset[str] = frozenset()
+    also_chosen: frozenset[str] = frozenset()
     """More fields that are painted like the chosen one: those of a group."""
     selection: tuple[int, int] = (0, 0)
     damage: Sequence[tuple[int, int]] = ()
@@ -87,7 +87,7 @@ class Painted:
 
     def is_chosen(self, field: HexField) -> bool:
         """Return whether the field is chosen, alone or with others."""
-        return field.name == self.chosen or field.name in self.also
+        return field.name == self.chosen or field.name in self.also_chosen
 
 
 class HexPainter:

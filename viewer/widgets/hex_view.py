@@ -68,7 +68,7 @@ class HexView(QAbstractScrollArea):
         self._reader: Reader | None = None
         self._pages = Pages(0, 0)
         self._requested_pages: set[int] = set()
-        self._turn = 0
+        self._generation = 0
         self._shown = Painted(0, 0, FieldMap(()))
         self._top = 0
         self._cursor = 0
@@ -104,7 +104,7 @@ class HexView(QAbstractScrollArea):
         end = start + extent
         start_limit = max(0, start - MARGIN_BYTES) if start_limit is None else max(start_limit, start - MARGIN_BYTES)
         end_limit = end + MARGIN_BYTES if end_limit is None else min(end_limit, end + MARGIN_BYTES)
-        self._turn += 1
+        self._generation += 1
         self._requested_pages.clear()
         self._reader = reader
         self._pages = Pages(start_limit, max(end_limit, start_limit))
@@ -115,7 +115,7 @@ class HexView(QAbstractScrollArea):
 
     def clear(self) -> None:
         """Show nothing."""
-        self._turn += 1
+        self._generation += 1
         self._reader = None
         self._pages = Pages(0, 0)
         self._shown = Painted(0, 0, FieldMap(()))
@@ -150,7 +150,7 @@ class HexView(QAbstractScrollArea):
     def choose_field(self, name: str) -> None:
         """Mark the field ``name`` as chosen and bring it into view; "" for none. Emits nothing."""
         field = self._shown.fields.named(name)
-        self._shown.chosen, self._shown.also = name if field is not None else "", frozenset()
+        self._shown.chosen, self._shown.also_chosen = name if field is not None else "", frozenset()
         self._anchor = None
         if field is not None:
             self._cursor = self.origin + field.position
@@ -160,7 +160,7 @@ class HexView(QAbstractScrollArea):
     def choose_fields(self, names: Collection[str]) -> tuple[int, int]:
         """Mark these fields as chosen. Returns their number and bytes. Emits nothing."""
         fields = [field for field in self._shown.fields.fields if field.name in names]
-        self._shown.chosen, self._shown.also = "", frozenset(names)
+        self._shown.chosen, self._shown.also_chosen = "", frozenset(names)
         self._anchor = None
         if fields:
             self._cursor = self.origin + fields[0].position
@@ -170,7 +170,7 @@ class HexView(QAbstractScrollArea):
 
     def choose_span(self, start: int, end: int) -> None:
         """Select the bytes [start, end), absolute offsets, and no field. Emits nothing."""
-        self._shown.chosen, self._shown.also = "", frozenset()
+        self._shown.chosen, self._shown.also_chosen = "", frozenset()
         self._anchor, self._cursor = start, max(start, end - 1)
         self._show_offset(start)
         self._refresh()
@@ -182,16 +182,16 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def show_span(self, start: int, end: int) -> None:
-        """Put the cursor on ``start``, select up to ``end``, and choose the field under the cursor."""
+        """Move the cursor to ``start``, choose its field, and select [start, end) if that is more than one byte."""
         self._anchor, self._cursor = None, start
-        self._choose_here()
+        self._choose_field_at_cursor()
         if end - start > 1:
             self._anchor, self._cursor = start, end - 1
         self._show_offset(start)
-        self._moved()
+        self._cursor_moved()
 
     def set_hex_offsets(self, on: bool) -> None:
-        """Show the offsets in hex instead of decimal."""
+        """Show the offsets in hexadecimal if ``on``, else in decimal."""
         self._shown.hex_offsets = on
         self.viewport().update()
 
@@ -210,16 +210,19 @@ class HexView(QAbstractScrollArea):
 
         self.runner(lambda: reader(start, end - start), done, lambda _error: None)
 
-    def read_here(self, count: int, done: Callable[[int, bytes, bytes], None]) -> None:
-        """Call ``done(offset, bytes, selected)`` with ``count`` bytes from the cursor on and the selected bytes."""
-        reader, turn = self._reader, self._turn
+    def read_at_cursor(self, count: int, done: Callable[[int, bytes, bytes], None]) -> None:
+        """Call ``done(offset, bytes, selected)`` with ``count`` bytes from the cursor on and the selected bytes.
+
+        It is not called if the cursor has moved or other bytes are shown by then.
+        """
+        reader, generation = self._reader, self._generation
         if reader is None:
             return
         offset, (start, end) = self._cursor, self.selection()
         end = min(end, start + MAX_COPY_BYTES)
 
         def on_read(data: tuple[bytes, bytes]) -> None:
-            if turn == self._turn and offset == self._cursor:
+            if generation == self._generation and offset == self._cursor:
                 done(offset, *data)
 
         self.runner(lambda: (reader(offset, count), reader(start, end - start)), on_read, lambda _error: None)
@@ -283,7 +286,7 @@ class HexView(QAbstractScrollArea):
 
     def _fetch(self) -> None:
         """Request the missing pages of this screen, each once."""
-        reader, pages, turn = self._reader, self._pages, self._turn
+        reader, pages, generation = self._reader, self._pages, self._generation
         if reader is None:
             return
         screen_start = self.origin + self._top * ROW_BYTES
@@ -294,7 +297,7 @@ class HexView(QAbstractScrollArea):
             start, size = pages.span(page)
 
             def done(data: bytes, page: int = page) -> None:
-                if turn == self._turn:
+                if generation == self._generation:
                     self._requested_pages.discard(page)
                     pages.put(page, data)
                     self._refresh()
@@ -307,7 +310,7 @@ class HexView(QAbstractScrollArea):
         p = QPainter(self.viewport())
         p.fillRect(event.rect(), C("pane"))
         if self._reader is None:
-            if self.hasFocus():  # without bytes there is no cursor that shows it
+            if self.hasFocus():  # without bytes no cursor shows the focus, so draw a frame
                 p.setPen(QPen(C("accent"), 2))
                 p.drawRect(self.viewport().rect().adjusted(1, 1, -1, -1))
             return
@@ -321,7 +324,7 @@ class HexView(QAbstractScrollArea):
         y = m.head
         for row in range(self._top, min(self._last_row(), self._top + self._rows_on_screen() + 1) + 1):
             base = self.origin + row * ROW_BYTES
-            data = self._visible(self._pages.get(base, ROW_BYTES), base)
+            data = self._within_limits(self._pages.get(base, ROW_BYTES), base)
             if all(byte is None for byte in data) and base // PAGE in self._requested_pages:
                 painter.waiting(y, base)
             else:
@@ -331,7 +334,7 @@ class HexView(QAbstractScrollArea):
         painter.rules(m.head)
         painter.head()
 
-    def _visible(self, data: list[int | None], base: int) -> list[int | None]:
+    def _within_limits(self, data: list[int | None], base: int) -> list[int | None]:
         start, end = self._pages.low, self._pages.high
         if start <= base and base + ROW_BYTES <= end:
             return data
@@ -363,8 +366,8 @@ class HexView(QAbstractScrollArea):
         self._dragging = True
         self._cursor = offset
         if self._anchor == offset:
-            self._choose_here()
-        self._moved()
+            self._choose_field_at_cursor()
+        self._cursor_moved()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if not self._dragging:
@@ -377,7 +380,7 @@ class HexView(QAbstractScrollArea):
             self._scroll_to(self._top - 1)
         if offset is not None and offset != self._cursor:
             self._cursor = offset
-            self._moved()
+            self._cursor_moved()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._dragging = False
@@ -401,12 +404,12 @@ class HexView(QAbstractScrollArea):
             return
         if event.matches(QKeySequence.StandardKey.SelectAll):
             self._anchor, self._cursor = self.origin, max(self.origin, self._shown.unit_end - 1)
-            self._moved()
+            self._cursor_moved()
             return
         if event.key() == Qt.Key.Key_F10 and event.modifiers() == Qt.KeyboardModifier.ShiftModifier:
             self._open_menu(self.viewport().mapToGlobal(QPoint(px(40), px(40))))
             return
-        target = self._target(event)
+        target = self._cursor_target(event)
         if target is None:
             super().keyPressEvent(event)
             return
@@ -416,11 +419,11 @@ class HexView(QAbstractScrollArea):
             self._anchor = None
         self._cursor = max(self._pages.low, min(self._pages.high - 1, target))
         if self._anchor is None:
-            self._choose_here()
+            self._choose_field_at_cursor()
         self._show_offset(self._cursor)
-        self._moved()
+        self._cursor_moved()
 
-    def _target(self, event: QKeyEvent) -> int | None:
+    def _cursor_target(self, event: QKeyEvent) -> int | None:
         """The offset that a key moves the cursor to."""
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         column = (self._cursor - self.origin) % ROW_BYTES
@@ -441,14 +444,14 @@ class HexView(QAbstractScrollArea):
         step = steps.get(Qt.Key(event.key()))
         return None if step is None else self._cursor + step
 
-    def _choose_here(self) -> None:
+    def _choose_field_at_cursor(self) -> None:
         field = self._shown.fields.at(self._cursor - self.origin)
         name = field.name if field is not None else ""
-        if name != self._shown.chosen or self._shown.also:
-            self._shown.chosen, self._shown.also = name, frozenset()
+        if name != self._shown.chosen or self._shown.also_chosen:
+            self._shown.chosen, self._shown.also_chosen = name, frozenset()
             self.fieldChosen.emit(name)
 
-    def _moved(self) -> None:
+    def _cursor_moved(self) -> None:
         self.byteChosen.emit(self._cursor)
         self._refresh()
 

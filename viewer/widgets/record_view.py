@@ -43,7 +43,7 @@ class RecordView(MenuTable):
         self._window: Window[Record] = Window(ListSource(), whole=MAX_LOADED_ROWS)
         self._asked: tuple[RowRequest, Then] | None = None
         self._next: tuple[RowRequest, Then] | None = None
-        self._turn = 0
+        self._generation = 0
         self._current: int | None = None
         self._settling = False
         self._section = 0
@@ -81,7 +81,7 @@ class RecordView(MenuTable):
         """Show the rows of another source, from ``start_position`` on (default: the first). ``choose`` chooses that
         row, else nothing is chosen.
         """
-        previous, self._turn = self._window.source, self._turn + 1
+        previous, self._generation = self._window.source, self._generation + 1
         if not _refreshed(previous, source):
             self.fitting.forget()
         self.drawn = False
@@ -236,16 +236,16 @@ class RecordView(MenuTable):
                 self._next = (row_request, then)
             return
         self._asked = (row_request, then)
-        turn, source = self._turn, self._window.source
+        generation, source = self._generation, self._window.source
         runner = run_here if isinstance(source, ListSource) else self.runner
         runner(
             lambda: source.read(row_request.position, row_request.rows_before, row_request.rows_after),
-            lambda page: self._read(turn, page),
-            lambda error: self._not_read(turn, error),
+            lambda page: self._read(generation, page),
+            lambda error: self._not_read(generation, error),
         )
 
-    def _read(self, turn: int, page: Page[Record]) -> None:
-        if turn != self._turn or self._asked is None:
+    def _read(self, generation: int, page: Page[Record]) -> None:
+        if generation != self._generation or self._asked is None:
             return
         (row_request, then), self._asked = self._asked, None
         if self._next is None or row_request.kind not in JUMPS:
@@ -259,8 +259,8 @@ class RecordView(MenuTable):
         elif row_request.kind != "tail":
             self._ask_if_wanted()
 
-    def _not_read(self, turn: int, error: Exception) -> None:
-        if turn == self._turn:
+    def _not_read(self, generation: int, error: Exception) -> None:
+        if generation == self._generation:
             self._asked = self._next = None
             self.failed.emit(error)
 
@@ -478,11 +478,11 @@ class RowFinder:
     def __init__(self, look: Look, go: Callable[[int], object], failed: Callable[[Exception], object]) -> None:
         self._look, self._go, self._on_failed = look, go, failed
         self._wanted: int | None = None
-        self._turn = 0
+        self._generation = 0
 
     def forget(self) -> None:
         """Drop the lookup under way, because the rows have changed."""
-        self._turn += 1
+        self._generation += 1
         self._wanted = None
 
     def ask(self, number: int) -> None:
@@ -492,10 +492,10 @@ class RowFinder:
             self._look_up(number)
 
     def _look_up(self, number: int) -> None:
-        turn = self._turn
+        generation = self._generation
 
         def on_position(position: int | None) -> None:
-            if turn != self._turn:
+            if generation != self._generation:
                 return
             newest, self._wanted = self._wanted, None
             if newest is not None and newest != number:
@@ -505,7 +505,7 @@ class RowFinder:
                 self._go(position)
 
         def on_error(error: Exception) -> None:
-            if turn == self._turn:
+            if generation == self._generation:
                 self._wanted = None
                 self._on_failed(error)
 

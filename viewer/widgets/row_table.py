@@ -1,11 +1,11 @@
-"""The look and the keys of a table: rows painted in one pass, columns that fit, links, hover and the context menu.
+"""A table's painting, keys and pointer: rows painted in one pass, columns that fit, links, hover and context menu.
 
-It is a QTableView, so selection, focus and screen readers work as everywhere. The rows come from the subclass
-:class:`viewer.widgets.record_view.RecordView`.
+It is a QTableView, so selection, focus and screen readers work as everywhere. The subclass
+:class:`viewer.widgets.record_view.RecordView` provides the rows.
 
-Cells and rows that have just changed glow for 0.4 s and fade over 0.8 s; no row slides. With reduced motion they
-glow for a second and then stop. The keys of glowing cells are positions of rows, which stay the same when rows
-are read again.
+Cells and rows that have just changed glow for 0.4 s and then fade for 0.8 s. With reduced motion they glow for a second
+and do not fade. Glowing cells are identified by the positions of their rows, which stay the same when rows are read
+again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CellGlow:
         self._timer.stop()
 
     def of(self, key: object, count: int) -> tuple[tuple[int, float], ...]:
-        """(section, strength from 0 to 1) of the glowing cells in row ``key`` of ``count`` columns."""
+        """Return (section, strength from 0 to 1) of the glowing cells in row ``key`` of ``count`` columns."""
         if not self._begun:
             return ()
         now = self._clock()
@@ -100,7 +100,7 @@ class CellGlow:
 
 
 def changed_cells(kind: RecordKind, old: Record, new: Record, columns: Sequence[str]) -> list[int]:
-    """Sections of ``columns`` (by key) whose value differs between two records of the same row."""
+    """Return the sections of ``columns`` (by key) whose value differs between two records of the same row."""
     return [
         number
         for number, column in enumerate(kind.columns)
@@ -108,12 +108,13 @@ def changed_cells(kind: RecordKind, old: Record, new: Record, columns: Sequence[
     ]
 
 
-HEAD = 26
-BAR = 12
+HEAD_HEIGHT = 26
+BAR_WIDTH = 12
+"""Sizes in px at 100 %."""
 
 
 class _Head(QHeaderView):
-    """The head of a table. Its line continues to the right edge after the last column."""
+    """The head of a table. The line below it continues to the right edge of the table."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -126,7 +127,10 @@ class _Head(QHeaderView):
 
 
 class RowTable(SizedTable):
-    """Paints the rows of a :class:`RecordTable`. Its keys and clicks call methods of the subclass."""
+    """Paints the rows of a :class:`RecordTable`. Keys and clicks call methods that the subclass overrides.
+
+    Emits ``placeRequested(place)`` when a link is clicked, ``menuRequested(row, column, position)`` for a context menu.
+    """
 
     placeRequested = Signal(object)
     menuRequested = Signal(object, int, object)
@@ -138,11 +142,14 @@ class RowTable(SizedTable):
         self.painter = RowPainter()
         self.lines = 1
         self._slots: list[Slot] | None = None
-        self._hot = (-1, -1)
-        self._hover = -1
+        self._hovered_link = (-1, -1)
+        """(row, column) of the link under the pointer; (−1, −1) for none."""
+        self._hovered_row = -1
         self._pressed_link = (-1, -1)
-        self._dim = False
-        self._key_focus = False
+        self._is_dimmed = False
+        """True if the rows are out of date: they are painted paler."""
+        self._focused_by_key = False
+        """True if the focus came by the keyboard: then a frame shows it."""
         self.span = RowSpan()
         self.setModel(self.table)
         self.table.dataChanged.connect(self._forget_slots)
@@ -210,7 +217,7 @@ class RowTable(SizedTable):
         """Set heights and fonts for the current zoom."""
         self.verticalHeader().setMinimumSectionSize(8)
         self.verticalHeader().setDefaultSectionSize(self.row_height())
-        self.horizontalHeader().setFixedHeight(round(HEAD * scale()))
+        self.horizontalHeader().setFixedHeight(round(HEAD_HEIGHT * scale()))
         self.horizontalHeader().setFont(ui(12))
         self._place_children()
 
@@ -231,7 +238,7 @@ class RowTable(SizedTable):
         inside = state is not None and state.kind in IN_TABLE
         self.note.show_state(state if inside else None)
         self.strip.show_state(None if inside else state)
-        self._dim = state is not None and state.kind == "stale"
+        self._is_dimmed = state is not None and state.kind == "stale"
         self._place_children()
         self.viewport().update()
 
@@ -248,7 +255,7 @@ class RowTable(SizedTable):
 
     def bar_width(self) -> int:
         """Width in px that the long scroll bar covers at the right edge."""
-        return BAR if not self.bar.isHidden() else 0
+        return BAR_WIDTH if not self.bar.isHidden() else 0
 
     def columns_moved(self) -> None:
         """Forget the places of columns, which have moved or changed their width."""
@@ -298,18 +305,18 @@ class RowTable(SizedTable):
         span = self.chosen_span()
         for number in range(start_row, end_row):
             rect = QRect(0, (number - top) * height, width, height)
-            hot = self._hot[1] if self._hot[0] == number else -1
-            lit = self.glow.of(self.row_key(number), len(self.kind.columns)) if self.glow else ()
-            state = RowState(number == chosen, focused, hot, current, number == self._hover, lit)
+            hovered_column = self._hovered_link[1] if self._hovered_link[0] == number else -1
+            glow = self.glow.of(self.row_key(number), len(self.kind.columns)) if self.glow else ()
+            state = RowState(number == chosen, focused, hovered_column, current, number == self._hovered_row, glow)
             if span is not None and number != chosen and span[0] <= (self.position_at(number) or 0) <= span[1]:
-                state = RowState(True, False, hot, lit=lit)
+                state = RowState(True, False, hovered_column, lit=glow)
             self.painter.draw(p, self.table, number, slots, rect, state)
         self.painter.finish(p)
-        if self._dim:
-            veil = QColor(self.painter.color("pane"))
-            veil.setAlphaF(0.45)
-            p.fillRect(self.viewport().rect(), veil)
-        if self._key_focus and focused:
+        if self._is_dimmed:
+            overlay = QColor(self.painter.color("pane"))
+            overlay.setAlphaF(0.45)
+            p.fillRect(self.viewport().rect(), overlay)
+        if self._focused_by_key and focused:
             self._paint_focus(p)
 
     def _paint_focus(self, p: QPainter) -> None:
@@ -330,9 +337,9 @@ class RowTable(SizedTable):
             self.fit_columns()
 
     def _place_children(self) -> None:
-        """Put the long scroll bar over the right edge of the rows and the note into their middle."""
+        """Place the scroll bar over the right edge of the rows, and the note in their middle."""
         area = self.viewport().geometry()
-        width = round(BAR * max(1.0, scale() ** 0.5))
+        width = round(BAR_WIDTH * max(1.0, scale() ** 0.5))
         self.bar.setGeometry(area.right() + 1 - width, area.top(), width, area.height())
         self.bar.raise_()
         self.note.fit(max(120, min(area.width() - 32, round(560 * scale()))))
@@ -346,7 +353,7 @@ class RowTable(SizedTable):
     # ---- pointer -----------------------------------------------------------------------------------------------------
 
     def link_at(self, point: QPoint) -> tuple[int, int]:
-        """(row, column) of the link whose text lies under ``point``, or (−1, −1)."""
+        """Return (row, column) of the link whose text is under ``point``, or (−1, −1)."""
         number = self.verticalScrollBar().value() + point.y() // self.row_height()
         if not 0 <= number < len(self.table.rows) or point.y() < 0:
             return -1, -1
@@ -358,27 +365,27 @@ class RowTable(SizedTable):
         return -1, -1
 
     def place_at(self, number: int, column: Column) -> object | None:
-        """The place that the cell leads to, or None."""
-        look = self.table.look(number)
-        if column.jump is None or (look is not None and look.words):
+        """Return the place that the cell links to, or None."""
+        appearance = self.table.look(number)
+        if column.jump is None or (appearance is not None and appearance.words):
             return None
         return column.jump(self.table.rows[number])
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        hot = self.link_at(event.position().toPoint())
-        hover = self.verticalScrollBar().value() + int(event.position().y()) // self.row_height()
-        if hot != self._hot or hover != self._hover:
-            self._hot, self._hover = hot, hover
-            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if hot[0] >= 0 else Qt.CursorShape.ArrowCursor)
+        link = self.link_at(event.position().toPoint())
+        hovered_row = self.verticalScrollBar().value() + int(event.position().y()) // self.row_height()
+        if link != self._hovered_link or hovered_row != self._hovered_row:
+            self._hovered_link, self._hovered_row = link, hovered_row
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if link[0] >= 0 else Qt.CursorShape.ArrowCursor)
             self.viewport().update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        self._hot, self._hover = (-1, -1), -1
+        self._hovered_link, self._hovered_row = (-1, -1), -1
         self.viewport().update()
         super().leaveEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._key_focus = False
+        self._focused_by_key = False
         self._pressed_link = (
             self.link_at(event.position().toPoint()) if event.button() == Qt.MouseButton.LeftButton else (-1, -1)
         )
@@ -419,7 +426,7 @@ class RowTable(SizedTable):
     # ---- keys --------------------------------------------------------------------------------------------------------
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._key_focus = event.reason() in (
+        self._focused_by_key = event.reason() in (
             Qt.FocusReason.TabFocusReason,
             Qt.FocusReason.BacktabFocusReason,
             Qt.FocusReason.ShortcutFocusReason,
@@ -457,14 +464,14 @@ class RowTable(SizedTable):
             super().keyPressEvent(event)
 
     def choose_next(self, step: int = 1) -> None:
-        """Move the choice by ``step`` rows."""
+        """Select the row ``step`` rows further; the subclass does it."""
 
     def first_row(self) -> None:
-        """Choose the very first row."""
+        """Select the first row of all, not only of those in memory; the subclass does it."""
 
     def last_row(self) -> None:
-        """Choose the very last row."""
+        """Select the last row of all; the subclass does it."""
 
     def follow(self, _in_own_window: bool = False) -> bool:
-        """Follow the link of the current cell."""
+        """Follow the link of the current cell. Return False if it has none."""
         return False

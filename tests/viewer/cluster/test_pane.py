@@ -81,7 +81,7 @@ def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
     assert pane.table.total_rows() == 1600
 
 
-def test_it_shows_its_address_and_its_history(pane, works):
+def test_the_pane_shows_its_address_and_its_history(pane, works):
     places, done, emitted = [], [], []
     pane.placeMoved.connect(places.append)
     pane.operationDone.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))

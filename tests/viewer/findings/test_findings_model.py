@@ -71,7 +71,7 @@ def test_the_chosen_row_stays_chosen_after_the_rows_are_rebuilt():
     chosen = model.rows[model.find("AB01")]
     model.toggle_cause("CL07")
     assert model.rows[model.same_row(chosen)].finding == INDEPENDENT
-    model.take(CLEAN)
+    model.set_store(CLEAN)
     assert model.same_row(chosen) == 0
     assert model.same_row(None) == 0
 
@@ -113,7 +113,7 @@ def test_a_check_runs_is_stopped_and_reports_its_progress():
     assert model.status() == "This store has not been checked."
     model.begin_check()
     model.end_check(4096)
-    model.take(DAMAGED)
+    model.set_store(DAMAGED)
     assert model.status() == "Checked 4.00 KiB · 3 findings · complete"
 
 

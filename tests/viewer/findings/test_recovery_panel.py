@@ -19,14 +19,14 @@ def test_a_chosen_line_of_the_plan_is_shown_in_full(qapp, golden) -> None:
 
     async def drive(pane, session) -> None:
         panel = pane.recovery
-        assert panel._says.isHidden()
+        assert panel._row_text.isHidden()
         start = next(n for n, row in enumerate(panel.plan.source.rows) if row.subject == "Start file")
         panel.plan.go_to_row(start)
         row = panel.plan.source.rows[start]
-        assert panel._says.text() == f"Start file {row.amount}: {row.reason}"
+        assert panel._row_text.text() == f"Start file {row.amount}: {row.reason}"
         panel.files.go_to_row(1)
         removed_row = panel.files.source.rows[1]
-        assert panel._says.text() == f"{removed_row.name} {removed_row.fate}: {removed_row.reason}"
+        assert panel._row_text.text() == f"{removed_row.name} {removed_row.fate}: {removed_row.reason}"
         assert removed_row.name == "commitlog/00000000000002097152"
         assert panel.files.table.texts(1)[0] == "commitlog/…2097152"
 
@@ -109,12 +109,12 @@ def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp,
         assert "the queues are in a RocksDB (consumequeue/), which is not decoded" in state.text
         for part in (panel.release, panel._again, panel.tools.attempt, panel.tools.save):
             assert part.isHidden()
-        job.ask()
+        job.start()
         assert not job.running
         emitted = []
         panel.tools.statusText.connect(emitted.append)
         panel.commands()["recovery.try"]()
-        assert emitted == [job.impossible]
+        assert emitted == [job.why_impossible]
 
     monkeypatch.setattr(recovery_plan, "is_available", lambda: False)
     on_store(qapp, FindingsPane, golden("rocks-5.5.1"), drive)

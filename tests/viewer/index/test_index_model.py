@@ -46,8 +46,8 @@ def test_another_store_begins_with_its_files_and_no_slot():
     model.forget_store()
     assert (model.files, model.answer, model.slot) == ([], None, None)
     assert (model.top_page, model.low_page) == (FILES, SLOT)
-    assert not model.is_chain_turn(chain)
-    assert not model.is_trace_turn(trace)
+    assert not model.is_current_chain(chain)
+    assert not model.is_current_trace(trace)
     assert model.status() == ""
 
 
@@ -87,9 +87,9 @@ def test_a_store_that_grows_while_the_view_is_hidden_is_read_later():
 def test_only_the_chain_of_the_last_chosen_slot_is_shown():
     model = IndexModel()
     assert model.low_head() == ("Slot", "choose one in the map")
-    first_turn = model.begin_chain(NEW.name, 3)
-    second_turn = model.begin_chain(OLD.name, 1200)
-    assert (model.is_chain_turn(first_turn), model.is_chain_turn(second_turn)) == (False, True)
+    first_generation = model.begin_chain(NEW.name, 3)
+    second_generation = model.begin_chain(OLD.name, 1200)
+    assert (model.is_current_chain(first_generation), model.is_current_chain(second_generation)) == (False, True)
     assert model.low_head() == ("Slot 1,200", f"in {OLD.name}, newest entry first")
 
 
@@ -97,7 +97,7 @@ def test_an_answer_brings_its_chains_and_steps_to_the_front():
     model = IndexModel()
     assert model.steps_state().text.startswith("Type a topic and a key")
     older, newer = model.begin_trace(), model.begin_trace()
-    assert (model.is_trace_turn(older), model.is_trace_turn(newer)) == (False, True)
+    assert (model.is_current_trace(older), model.is_current_trace(newer)) == (False, True)
     model.take_answer(answer())
     assert (model.top_page, model.low_page) == (CHAIN, STEPS)
     assert model.top_head()[0] == "Chain"

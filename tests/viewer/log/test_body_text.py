@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from engine.codec.batch import encode
-from viewer.log.body_text import MAX_TEXT_BYTES, as_json, as_text, looks_like_json, open_body
+from viewer.log.body_text import MAX_TEXT_CHARACTERS, as_json, as_text, looks_like_json, open_body
 
 
 def test_a_compressed_body_is_unpacked_and_its_sizes_are_shown():
@@ -18,7 +18,7 @@ def test_a_compressed_body_is_unpacked_and_its_sizes_are_shown():
 
 
 def test_a_body_that_unpacks_too_large_is_cut_with_a_note():
-    body = open_body(zlib.compress(b"\0" * 5_000_000), 1, cap=1000)
+    body = open_body(zlib.compress(b"\0" * 5_000_000), 1, max_bytes=1000)
     assert len(body.data) == 1000
     assert "1,000" in body.notes[0]
 
@@ -40,8 +40,8 @@ def test_bytes_that_are_no_text_are_counted():
 
 
 def test_long_text_is_cut_with_a_note():
-    text, note = as_text(b"a" * (MAX_TEXT_BYTES + 5))
-    assert len(text) == MAX_TEXT_BYTES
+    text, note = as_text(b"a" * (MAX_TEXT_CHARACTERS + 5))
+    assert len(text) == MAX_TEXT_CHARACTERS
     assert "1,048,576" in note
 
 

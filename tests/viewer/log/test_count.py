@@ -45,7 +45,7 @@ def test_the_figures_grow_with_the_store(
             older = pane.line._line
             with monkeypatch.context() as look:  # started before the follower found the end
                 look.setattr(log_survey, "line_of", lambda _log, older=older: older)
-                pane.survey.look()
+                pane.survey.read_extent()
                 follow._act()
                 await wait_until_idle(session.jobs)
             # a directory listing in between may have reset the known end; then the next poll finds it

@@ -36,7 +36,7 @@ class CancellingControl:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-def test_it_counts_to_the_end_or_is_incomplete(tmp_path: Path, cancelled: bool) -> None:
+def test_a_count_reaches_the_end_or_is_marked_incomplete(tmp_path: Path, cancelled: bool) -> None:
     new_store = healthy(60)
     store = new_store.write(tmp_path / "store")
     assert count(CancellingControl(cancelled=cancelled), store, None, tmp_path / "cache") is not cancelled

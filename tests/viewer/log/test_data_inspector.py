@@ -29,7 +29,7 @@ def test_without_bytes_it_is_empty(inspector):
 
 
 def test_beside_the_bytes_it_is_as_wide_as_the_longest_number(inspector):
-    inspector.set_aside(True)
+    inspector.set_beside_bytes(True)
     assert inspector.minimumWidth() == inspector.maximumWidth() == inspector.full_width()
-    inspector.set_aside(False)
+    inspector.set_beside_bytes(False)
     assert inspector.minimumWidth() == 0

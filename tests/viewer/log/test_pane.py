@@ -73,7 +73,7 @@ def test_row_field_and_bytes_are_selected_together(on):
         assert pane.unit.hex.selection() == (BAD + 8, BAD + 12)
         assert "bodyCRC" in pane.unit.bytes_head.note.text()
         pane.unit.hex._cursor = BAD + 13
-        pane.unit.hex._choose_here()
+        pane.unit.hex._choose_field_at_cursor()
         assert pane.unit.detail.chosen_field == "queueId"
         pane.unit.detail.setCurrentIndex(pane.unit.detail._find("storeTimestamp"))
         assert pane.unit.hex.chosen_field == "storeTimestamp"
@@ -440,11 +440,11 @@ def test_a_chosen_group_highlights_the_bytes_of_its_fields(on):
         group = detail._find("bornTimestamp").parent()
         detail.setCurrentIndex(group)
         assert unit_hex.chosen_field == ""
-        assert unit_hex._shown.also == {"bornTimestamp", "storeTimestamp"}
+        assert unit_hex._shown.also_chosen == {"bornTimestamp", "storeTimestamp"}
         assert pane.unit.bytes_head.note.text() == "Times · 2 fields · 16 B"
         detail.setCurrentIndex(detail._items.index(0, 0, detail._find("properties.UNIQ_KEY")))
         assert unit_hex.chosen_field == "properties.UNIQ_KEY", "what it is made of is told of its bytes"
-        assert not unit_hex._shown.also
+        assert not unit_hex._shown.also_chosen
         detail.setCurrentIndex(detail._find("offsetMsgId"))
         assert unit_hex.chosen_field == "", "it is made of two fields and has no bytes of its own"
 

@@ -17,7 +17,7 @@ from engine.inspection import open_store
 from engine.query import parse
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
-from viewer.log.tools import MAX_SAMPLES, MAX_VALUE_LETTERS, SAME_WORDS, LogTools, same_term, sample
+from viewer.log.tools import MAX_SAMPLES, MAX_VALUE_CHARACTERS, SAME_WORDS, LogTools, same_term, sample
 from viewer.log.unit_panes import UnitPanes
 from viewer.runtime import places
 from viewer.widgets.record_view import RecordView
@@ -104,7 +104,7 @@ def test_values_include_fields_properties_and_property_names(tmp_path):
 
 def test_too_long_values_are_left_out_and_their_number_is_limited(tmp_path):
     store = HandmadeStore()
-    store.put(tags="t" * (MAX_VALUE_LETTERS + 1))
+    store.put(tags="t" * (MAX_VALUE_CHARACTERS + 1))
     for number in range(MAX_SAMPLES + 60):
         store.put(keys=f"K{number}")
     record = values(tmp_path, store)

@@ -65,7 +65,7 @@ def test_untranslated_text_stays(themed_app: QApplication) -> None:
 
 
 @pytest.mark.parametrize(("rule", "clause"), CAUSES)
-def test_what_happened_is_in_chinese(themed_app: QApplication, rule: str, clause: str) -> None:
+def test_the_summary_of_an_incident_is_in_chinese(themed_app: QApplication, rule: str, clause: str) -> None:
     assets.set_language("zh_CN")
     finding = RULES[rule].finding(clause, severity="error")
     for crashed in (False, True):

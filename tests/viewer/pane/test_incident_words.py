@@ -102,7 +102,7 @@ def test_a_store_that_loses_nothing_has_no_incident() -> None:
     assert incident_of(None, complete=True) is None
 
 
-def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplication) -> None:
+def test_incident_and_cause_are_two_lines_in_chinese_too(themed_app: QApplication) -> None:
     """Chinese has its own colon, at which the text was not split."""
     assets.set_language("zh_CN")
     text = what_happened([CL12.finding("the log is empty", "/s/commitlog")], crashed=False)

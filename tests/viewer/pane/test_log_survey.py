@@ -9,7 +9,7 @@ from engine.errors import CannotRead
 from engine.inspection import open_store
 from engine.rules import catalogue
 from viewer.log.pane import UnitsPane
-from viewer.pane.log_survey import cached_of, in_log, pins_of, sampled, times_of, topics_of
+from viewer.pane.log_survey import cached_of, in_log, pins_of, sample_spans, times_of, topics_of
 from viewer.runtime.places import Place
 from viewer.widgets.log_line import TopicMix
 
@@ -48,7 +48,7 @@ def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
         store.put(("Orders", "Paid")[number % 2])
 
     async def drive(pane, session):
-        pane.survey.look()
+        pane.survey.read_extent()
         await wait_until_idle(session.jobs)
         assert (pane.survey._line.low, pane.survey._line.written) == (0, store.end)
         pane.survey.set_session(None)
@@ -58,7 +58,7 @@ def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
 
 
 def test_a_place_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
-    """Several places are sampled at a time. One unread file kept the whole Line grey."""
+    """Several places are sample_spans at a time. One unread file kept the whole Line grey."""
     handmade_store = HandmadeStore()
     for _ in range(8):
         handmade_store.put("Orders", body=b"x" * 100)
@@ -72,5 +72,5 @@ def test_a_place_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
             return read(start, *args, **named)
 
         monkeypatch.setattr(store.log, "walk", walk)
-        mixes = sampled(store.log, [(n * size, (n + 1) * size) for n in range(4)])
+        mixes = sample_spans(store.log, [(n * size, (n + 1) * size) for n in range(4)])
     assert [mix.start // size for mix in mixes] == [0, 1, 3]

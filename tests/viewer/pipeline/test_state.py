@@ -40,7 +40,7 @@ def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
     ("code", "stopping", "standing"),
     [(0, False, "done"), (1, False, "done"), (3, False, "failed"), (130, False, "cancelled"), (-9, True, "cancelled")],
 )
-def test_how_a_job_ended(code: int, stopping: bool, standing: str) -> None:
+def test_the_status_of_an_ended_job(code: int, stopping: bool, standing: str) -> None:
     new_job = job()
     new_job.take(lines.summary("stats"), 101.0)
     new_job.stopping = stopping

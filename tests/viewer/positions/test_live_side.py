@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.inspection.positions import Position, Positions
-from viewer.positions.live_side import FIELDS, held_of, sample_records
+from viewer.positions.live_side import FIELDS, copy_of, sample_records
 from viewer.runtime.live_history import LiveHistory, fill
 from viewer.runtime.position_reading import KEYS, Flush, PositionReading
 
@@ -30,7 +30,7 @@ def test_each_sample_has_its_gaps_rates_and_flushes() -> None:
     flush_1 = Flush(TIME_MS + 600, 900, 900, 3.5)
     flush_2, flush_3 = Flush(TIME_MS + 1100, 1500, 600, 1.25), Flush(TIME_MS + 1200, 1800, 300, 9.0)
     samples = [sample_at(1), sample_at(2, flush_1, flushed=900), sample_at(3, flush_2, flush_3, flushed=1800)]
-    records = list(sample_records(held_of(fill(LiveHistory(), samples))))
+    records = list(sample_records(copy_of(fill(LiveHistory(), samples))))
     assert [tuple(record) for record in records] == [FIELDS] * 3
     assert [record["at"] for record in records] == [TIME_MS + 500, TIME_MS + 1000, TIME_MS + 1500]
     assert [record["to_flush"] for record in records] == [1000, 1100, 1200]
@@ -43,7 +43,7 @@ def test_each_sample_has_its_gaps_rates_and_flushes() -> None:
 
 
 def test_unknown_values_are_empty() -> None:
-    (record,) = sample_records(held_of(fill(LiveHistory(), [sample_at(1, flushed=None)])))
+    (record,) = sample_records(copy_of(fill(LiveHistory(), [sample_at(1, flushed=None)])))
     assert record["flushed"] is None
     assert record["to_flush"] is None
     assert record["checkpoint"] is None

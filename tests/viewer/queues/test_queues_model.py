@@ -85,13 +85,13 @@ def test_queues_of_several_topics_are_listed_with_their_topic():
 
 def test_a_new_choice_makes_earlier_answers_late():
     model = QueuesModel()
-    turn = model.choose([("Orders", 0)])
-    assert model.choose([("Orders", 0)], again=True) == turn
-    assert model.choose([("T", number) for number in range(MAX_QUEUES + 5)]) > turn
+    generation = model.choose([("Orders", 0)])
+    assert model.choose([("Orders", 0)], again=True) == generation
+    assert model.choose([("T", number) for number in range(MAX_QUEUES + 5)]) > generation
     assert len(model.queues) == MAX_QUEUES
-    turn = model.turn
+    generation = model.generation
     model.forget_store()
-    assert model.turn > turn
+    assert model.generation > generation
     assert model.queues == []
 
 

@@ -308,7 +308,7 @@ def test_every_part_of_a_frame_has_a_fill(talk: list[FrameEvent]) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_is_drawn_in_both_themes(pane: RequestsPane, file: Path, dark: bool) -> None:
+def test_the_view_is_drawn_in_both_themes(pane: RequestsPane, file: Path, dark: bool) -> None:
     pane.open_file(file)
     pane.table.go_to(4)
     dark_before = theme.dark

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from viewer.log.row_markings import RowMarks, read_marks, write_marks
-from viewer.runtime.file_saver import FileSaver, read_kept
+from viewer.runtime.file_saver import FileSaver, read_saved
 from viewer.runtime.jobs import Jobs
 
 Run = Callable[[Any], Any]
@@ -33,12 +33,12 @@ def nothing(_error: Exception | None) -> None:
 
 def test_only_the_newest_waiting_state_is_written() -> None:
     file_saver, gate, written, finished = FileSaver(), threading.Event(), [], []
-    file_saver.keep(B, gate.wait, nothing)
+    file_saver.save(B, gate.wait, nothing)
     for number in range(5):
-        file_saver.keep(A, lambda number=number: written.append(number), finished.append)
-    file_saver.keep(B, lambda: written.append("b"), nothing)
+        file_saver.save(A, lambda number=number: written.append(number), finished.append)
+    file_saver.save(B, lambda: written.append("b"), nothing)
     gate.set()
-    file_saver.settle()
+    file_saver.wait()
     assert written == [4, "b"]
     assert finished == [None] * 5, "who kept an overtaken state is answered too"
 
@@ -51,11 +51,11 @@ def test_a_state_that_is_being_written_is_followed_by_the_next() -> None:
         gate.wait()
         written.append(1)
 
-    file_saver.keep(A, first, nothing)
+    file_saver.save(A, first, nothing)
     begun.wait()
-    file_saver.keep(A, lambda: written.append(2), nothing)
+    file_saver.save(A, lambda: written.append(2), nothing)
     gate.set()
-    file_saver.settle()
+    file_saver.wait()
     assert written == [1, 2]
 
 
@@ -69,15 +69,15 @@ def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
     def window(number: int) -> None:
         for position in range(100):
             marks = RowMarks(frozenset(range(number * 100 + position + 1)))
-            file_saver.keep(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
+            file_saver.save(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
 
     threads = [threading.Thread(target=window, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    file_saver.keep(file, lambda: write_marks(file, tmp_path, last_marks), failed.append)
-    file_saver.settle()
+    file_saver.save(file, lambda: write_marks(file, tmp_path, last_marks), failed.append)
+    file_saver.wait()
     assert (set(failed), read_marks(file)) == ({None}, last_marks)
 
 
@@ -97,7 +97,7 @@ def test_an_error_is_reported_on_the_loop_and_the_next_state_is_written(run, tmp
 
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         jobs.keep(tmp_path / "y", lambda: (tmp_path / "y").write_text("there"), calls.append)
-        jobs.read_kept(lambda: len((tmp_path / "y").read_text()), answer.set_result, calls.append)
+        jobs.read_saved(lambda: len((tmp_path / "y").read_text()), answer.set_result, calls.append)
         return await answer
 
     assert run(work()) == 5, "a read comes behind what is still being kept"
@@ -119,7 +119,7 @@ def test_closing_the_window_loses_no_state(run, tmp_path: Path) -> None:
 
     run(work())
     gate.set()
-    file_saver().settle()
+    file_saver().wait()
     assert (tmp_path / "y").read_text() == "there"
 
 
@@ -138,7 +138,7 @@ def test_errors_after_a_closed_window_go_to_stderr(run, tmp_path: Path, capfd) -
 
     run(work())
     gate.set()
-    file_saver().settle()
+    file_saver().wait()
     assert "no room for marks" in capfd.readouterr().err
 
 
@@ -155,6 +155,6 @@ def test_an_unreadable_saved_file_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "null", '{"a": 1}'])
 def test_saved_text_that_is_no_object_is_ignored(tmp_path: Path, text: str) -> None:
-    assert read_kept(tmp_path / "x.json") == {}
+    assert read_saved(tmp_path / "x.json") == {}
     (tmp_path / "x.json").write_text(text)
-    assert read_kept(tmp_path / "x.json") == ({"a": 1} if "a" in text else {})
+    assert read_saved(tmp_path / "x.json") == ({"a": 1} if "a" in text else {})

@@ -43,9 +43,9 @@ def test_the_flush_gap_does_not_jump_to_the_checkpoint() -> None:
 def test_rates_and_read_back_samples() -> None:
     history = fill(LiveHistory(), [look(n) for n in range(50)])
     assert history.rate("wrote", history.last) == pytest.approx(10_000)
-    assert history.puts.values[-1] == pytest.approx(100)
+    assert history.put_rate.values[-1] == pytest.approx(100)
     assert history.unit_size() == pytest.approx(100)
-    then = history.look_at(START + 2040)
+    then = history.reading_at(START + 2040)
     assert then.time_ms == START + 2000
     assert then.offsets() == look(20).offsets()
     rows, unknown = history.held_rows()
@@ -59,13 +59,13 @@ def test_puts_of_a_lab_are_those_answered_as_stored() -> None:
         return look(number, statuses={"PUT_OK": 20 * number, "FLUSH_DISK_TIMEOUT": number, "OS_PAGE_CACHE_BUSY": 7})
 
     history = fill(LiveHistory(), [reading(n) for n in range(1, 30)])
-    assert history.puts.values[-1] == pytest.approx(210)
+    assert history.put_rate.values[-1] == pytest.approx(210)
     assert look(3, lab=False, statuses={"PUT_OK": 5}).puts == 30
 
 
 def test_unknown_values_stay_unknown_when_read_back() -> None:
     history = fill(LiveHistory(), [look(n, flushed=None) for n in range(5)])
-    then = history.look_at(START + 200)
+    then = history.reading_at(START + 200)
     assert then.offset("flushed") is None
     assert then.position("flushed").why == "nobody tells"
 
@@ -133,12 +133,12 @@ def test_nothing_is_drawn_over_a_time_without_samples() -> None:
     before_gap, after_gap = (START + 2900) / 1000, (START + 60_000) / 1000
     assert list(history.breaks) == [(before_gap, after_gap)]
     for width in (40, 4000):
-        xs, ys = history.torn(*history.positions["wrote"].columns(after_gap + 3, 120, width))
+        xs, ys = history.with_gaps(*history.positions["wrote"].columns(after_gap + 3, 120, width))
         assert (np.diff(xs) >= 0).all()
         gap = np.flatnonzero(np.isnan(ys))
         assert len(gap) == 1
         assert xs[gap[0] + 1] > before_gap + 50 - 120 / width
-    assert np.nanmax(history.bytes.values) < 20_000, "no rate is taken over the break"
+    assert np.nanmax(history.write_rate.values) < 20_000, "no rate is taken over the break"
     assert not history.sampled_at(before_gap + 30)
     assert history.sampled_at(after_gap + 1)
     drawn = rate_frame(history, Range(after_gap + 3, 120), 400, messages=False)
@@ -150,4 +150,4 @@ def test_no_rate_is_computed_between_files_and_engine() -> None:
     """Files and engine count messages from different starts."""
     history = fill(LiveHistory(), [replace(look(n, lab=False), units=1_000_000) for n in range(20)])
     fill(history, [look(n, statuses={"PUT_OK": 5}) for n in range(20, 40)])
-    assert np.nanmax(history.puts.values) == 0
+    assert np.nanmax(history.put_rate.values) == 0

@@ -74,11 +74,11 @@ def test_cached_columns_equal_fresh_ones() -> None:
 
 def test_the_median_of_many_values_follows_them_closely() -> None:
     series = filled(np.arange(20_000) / 10, np.arange(20_000))
-    assert series.middle(0.0, 100.0) == (499.5, 999.0)
-    assert series.middle(50.0, 50.0) == (0.0, 0.0)
-    assert series.middle(0.0, 1000.0) == (4999.5, 9999.0)
-    assert series.middle(0.0, 1005.0) == (4999.5, 10_049.0), "few are new: the median stands"
-    assert series.middle(0.0, 1011.0) == (5054.5, 10_109.0)
+    assert series.median_and_max(0.0, 100.0) == (499.5, 999.0)
+    assert series.median_and_max(50.0, 50.0) == (0.0, 0.0)
+    assert series.median_and_max(0.0, 1000.0) == (4999.5, 9999.0)
+    assert series.median_and_max(0.0, 1005.0) == (4999.5, 10_049.0), "few are new: the median stands"
+    assert series.median_and_max(0.0, 1011.0) == (5054.5, 10_109.0)
 
 
 def test_old_rows_are_fewer_but_in_order() -> None:

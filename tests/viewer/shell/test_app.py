@@ -25,14 +25,14 @@ from viewer.runtime.settings import Settings
 from viewer.shell import app as module
 from viewer.shell.app import (
     Start,
-    _Ender,
+    _CloseWatcher,
     _interruptible,
     apply_settings,
     choose_platform,
     drive,
     finish_saving,
     make_application,
-    open_last_words,
+    open_crash_notes,
     take_picture,
     watch_errors,
 )
@@ -81,9 +81,9 @@ def fake_window(themed_app: object) -> Iterator[Window]:
 
 
 def test_starts_with_their_own_mode_or_look_are_not_handed_over() -> None:
-    assert Start(store=Path("store")).hands_over
-    assert Start(at="log:5").hands_over
-    assert Start(config_dir=Path("elsewhere")).hands_over
+    assert Start(store=Path("store")).may_use_running_window
+    assert Start(at="log:5").may_use_running_window
+    assert Start(config_dir=Path("elsewhere")).may_use_running_window
     for start in (
         Start(new_window=True),
         Start(screenshot=Path("a.png")),
@@ -93,7 +93,7 @@ def test_starts_with_their_own_mode_or_look_are_not_handed_over() -> None:
         Start(size=(800, 600)),
         Start(config=MessageStoreConfig()),
     ):
-        assert not start.hands_over
+        assert not start.may_use_running_window
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_an_error_in_a_drive_file_is_one_line_with_its_name(
 def test_a_window_that_was_closed_ends_the_run_once(fake_window: Window, qtbot: Any) -> None:
     loop = asyncio.new_event_loop()
     closed: asyncio.Future[int] = loop.create_future()
-    ender = _Ender(fake_window, closed)  # type: ignore[arg-type]
-    fake_window.installEventFilter(ender)
+    close_watcher = _CloseWatcher(fake_window, closed)  # type: ignore[arg-type]
+    fake_window.installEventFilter(close_watcher)
     fake_window.show()
     fake_window.close()
     fake_window.close()
@@ -245,11 +245,11 @@ def test_ctrl_c_closes_the_window_and_its_handler_is_restored(fake_window: Windo
 def test_a_disk_that_does_not_answer_is_named_at_the_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slow: bool
 ) -> None:
-    def settle(_seconds: float) -> None:
+    def wait(_seconds: float) -> None:
         if slow:
             raise TimeoutError
 
-    monkeypatch.setattr(module, "file_saver", lambda: SimpleNamespace(settle=settle))
+    monkeypatch.setattr(module, "file_saver", lambda: SimpleNamespace(wait=wait))
     finish_saving()
     assert ("the disk does not answer" in capsys.readouterr().err) is slow
 
@@ -273,7 +273,7 @@ def test_crash_notes_are_appended_up_to_a_limit(
     monkeypatch.setattr(module, "MAX_CRASH_NOTES_BYTES", 100)
     folder = tmp_path / "settings"
     for text in ("one\n", "two\n" * 50, "three\n"):
-        stream = open_last_words(folder)
+        stream = open_crash_notes(folder)
         assert stream is not None
         stream.write(text)
         faulthandler.disable()
@@ -284,7 +284,7 @@ def test_crash_notes_are_appended_up_to_a_limit(
 
 def test_the_program_starts_even_if_crash_notes_cannot_be_written(tmp_path: Path, own_faults: None) -> None:
     (tmp_path / "settings").write_text("a file")
-    assert open_last_words(tmp_path / "settings") is None
+    assert open_crash_notes(tmp_path / "settings") is None
 
 
 def test_an_uncaught_error_is_logged_and_shown_and_the_window_stays(

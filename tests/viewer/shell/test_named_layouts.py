@@ -16,9 +16,9 @@ def test_a_layout_is_saved_applied_and_deleted(run, window, golden):
         ("mine", "queue")
     ]
     window.show_view("log")
-    assert named_layouts.take(window, layouts, "mine")
+    assert named_layouts.restore(window, layouts, "mine")
     assert window.view == "queue"
-    assert not named_layouts.take(window, layouts, "none")
+    assert not named_layouts.restore(window, layouts, "none")
     assert named_layouts.save(window, layouts, "mine")
     assert len(window.settings.named_layouts) == 1
     named_layouts.delete(window, "mine")

@@ -49,7 +49,7 @@ class Jobs:
         else:
             done(actual_work)
 
-    read_kept = read
+    read_saved = read
 
     def keep(self, file: Path, write: Callable[[], object], _failed: Callable[[Exception], None]) -> None:
         write()
@@ -382,9 +382,7 @@ def test_an_older_answer_does_not_become_the_newer_store_s(
     assert (marks.list, marks.notes) == ((), "")
 
 
-def test_what_was_marked_is_kept_for_the_next_time(
-    space: Workspace, fake_window: Window, session: FakeOpenStore
-) -> None:
+def test_marks_are_there_again_at_the_next_start(space: Workspace, fake_window: Window, session: FakeOpenStore) -> None:
     space.began(session)  # type: ignore[arg-type]
     bookmarks_of(session).put(Bookmark("log:640", "here"))  # type: ignore[arg-type]
     assert len(set(fake_window.jobs.kept)) == 1

@@ -42,7 +42,7 @@ def is_sum_of_children(area: Area) -> bool:
 
 @pytest.mark.parametrize("grouping", [key for key, _ in GROUPINGS])
 @pytest.mark.parametrize("measure", [key for key, _ in MEASURES])
-def test_row_83_areas_add_up_to_the_directory(space: Space, grouping, measure) -> None:
+def test_areas_add_up_to_the_directory(space: Space, grouping, measure) -> None:
     tree = area_of(space, grouping, measure)
     named = grouping in {"tag", "producer"} and measure == "allocated"
     if not named:  # tags and hosts are told in bytes of units only

@@ -50,7 +50,7 @@ def test_facts_of_an_area_and_of_everything(space: Space) -> None:
     assert names[-1] == "Dead"
 
 
-def test_row_55_the_forecast_in_sentences(forecast: Retention) -> None:
+def test_the_forecast_in_sentences(forecast: Retention) -> None:
     from dataclasses import replace
 
     text = " ".join(space_facts.retention_sentences(forecast))

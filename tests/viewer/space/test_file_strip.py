@@ -37,14 +37,14 @@ def strip(qtbot):
     return file_strip
 
 
-def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):
+def test_a_click_goes_to_the_damage_or_the_first_byte(strip, qtbot):
     for cell, offset in ((1, 100), (3, 333), (5, 520)):
         with qtbot.waitSignal(strip.offsetChosen) as placed:
             qtbot.mouseClick(strip, LEFT, pos=QPoint(round(strip._cell_left(cell)) + 6, 25))
         assert placed.args[0] == offset
 
 
-def test_row_85_the_strip_tells_topics_crcs_and_holes(strip, qtbot):
+def test_the_strip_describes_topics_crcs_and_holes(strip, qtbot):
     assert "Orders 60%" in strip.words_of(0)
     assert "1 wrong CRC" in strip.words_of(3)
     assert "damaged 20 B" in strip.words_of(5)

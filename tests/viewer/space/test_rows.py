@@ -28,7 +28,7 @@ def space(root: Path) -> Space:
         return space_of(store)
 
 
-def test_row_83_rows_and_sum(space: Space) -> None:
+def test_rows_and_sum(space: Space) -> None:
     rows = space_rows(space)
     assert rows[-1].kind == "sum"
     queues = sum(row.queues or 0 for row in rows)

@@ -36,7 +36,7 @@ def line(qtbot):
     return space_line
 
 
-def test_row_55_the_line_says_what_goes_and_who_reads(line):
+def test_the_line_shows_what_is_deleted_and_which_groups_read(line):
     assert "2 files go 2 GiB" in line.accessibleDescription()
     assert "billing reads here safe" in line.accessibleDescription()
     assert line.words_under(QPointF(line._x(5 * GIB), 10)) == "billing reads here safe"

@@ -69,7 +69,7 @@ def test_every_step_leads_to_where_it_is_seen() -> None:
     ]
 
 
-def test_of_many_groups_the_first_are_named() -> None:
+def test_only_the_first_of_many_groups_are_named() -> None:
     many = tuple(f"g{n}" for n in range(MAX_GROUPS + 3))
     pieces = history_steps(WhereResult("consumed", 1, "T", 0, 0, life=(HistoryStep("consumed", who=many),)))[0]
     assert [piece.text for piece in pieces[-2:]] == ["g5", "and 3 more"]
@@ -96,7 +96,7 @@ def test_the_line_is_walked_by_keyboard_and_runs_on_where_it_is_narrow(qtbot: An
     assert line.isHidden()
 
 
-def test_what_is_left_of_a_message_can_be_copied_out(tmp_path: Path) -> None:
+def test_the_command_that_copies_the_remains_of_a_message(tmp_path: Path) -> None:
     from engine.inspection import open_store
 
     with open_store(sample("orders-damaged"), None) as store:

@@ -33,7 +33,7 @@ def test_a_key_is_asked_for_and_found(qapp, root) -> None:
     on_store(qapp, WherePane, root, drive)
 
 
-def test_what_is_nowhere_is_never_seen(qapp, root) -> None:
+def test_a_message_that_is_nowhere_is_reported_as_never_seen(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.field.setText("K99")
         pane.ask()

@@ -30,7 +30,7 @@ def test_the_named_part_of_a_stack_takes_the_height_and_the_first_of_a_pair_the_
     assert wide.width() > narrow.width()
 
 
-def test_what_is_taken_out_is_hidden_at_once(shown):
+def test_a_removed_widget_is_hidden_at_once(shown):
     (label,) = labels(1)
     box = shown(row(label))
     empty(box.box)

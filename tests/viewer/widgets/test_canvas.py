@@ -13,7 +13,7 @@ from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, shares
 from viewer.widgets.ruler import Ruler
 
 
-def test_what_is_there_is_never_too_thin_to_see() -> None:
+def test_a_non_empty_part_is_never_too_thin_to_see() -> None:
     widths = shares([10**12, 1, 0, 5])
     assert math.isclose(sum(widths), 1.0)
     assert widths[1] > 0.01

@@ -36,7 +36,7 @@ def test_dictionaries_are_read_by_rocketmqs_spelling():
         (text_column("body", "Body", 200, slim=True), BODY),
     ],
 )
-def test_what_a_column_is_follows_from_how_it_is_made(column, rank):
+def test_the_kind_of_a_column_follows_from_its_constructor(column, rank):
     assert rank_of(column) == rank
 
 

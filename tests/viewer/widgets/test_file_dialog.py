@@ -15,7 +15,7 @@ def _lightest(image: QImage) -> int:
     return max((pixel.lightness() for pixel in pixels if pixel.alpha() > 200), default=0)
 
 
-def test_its_arrows_can_be_seen_in_the_dark(themed_app: QApplication, qtbot) -> None:
+def test_the_dialogs_arrows_are_visible_in_the_dark_theme(themed_app: QApplication, qtbot) -> None:
     theme.set_scheme("dark")
     dialog = QFileDialog()
     qtbot.addWidget(dialog)
@@ -28,7 +28,7 @@ def test_its_arrows_can_be_seen_in_the_dark(themed_app: QApplication, qtbot) -> 
         assert _lightest(grey) == C("disabled").lightness()
 
 
-def test_its_choices_have_an_arrow_of_their_size(themed_app: QApplication, qtbot) -> None:
+def test_the_dialogs_choices_have_an_arrow_of_their_size(themed_app: QApplication, qtbot) -> None:
     dialog = QFileDialog()
     qtbot.addWidget(dialog)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)

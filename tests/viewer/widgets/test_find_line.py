@@ -27,7 +27,7 @@ def test_enter_finds_on_and_shift_enter_back(line, qtbot):
     assert line.sought().text == "abc"
 
 
-def test_what_makes_no_sense_is_said_at_once(line, qtbot):
+def test_an_invalid_search_is_reported_at_once(line, qtbot):
     line.kinds.choose("hex")
     qtbot.keyClicks(line.field, "DA A")
     assert line.sought() is None
@@ -38,7 +38,7 @@ def test_what_makes_no_sense_is_said_at_once(line, qtbot):
     assert line.field.property("state") == ""
 
 
-def test_what_was_sought_comes_back_with_the_arrows(line, qtbot):
+def test_arrow_keys_bring_earlier_searches_back(line, qtbot):
     for key, text in ((Qt.Key.Key_Up, "older"), (Qt.Key.Key_Up, "oldest"), (Qt.Key.Key_Down, "older")):
         qtbot.keyClick(line.field, key)
         assert line.field.text() == text

@@ -61,7 +61,7 @@ def test_a_row_takes_further_lines_and_gives_them_back(shown, qtbot):
     qtbot.waitUntil(lambda: len({widget.y() for widget in parts[1:]}) == 1)
 
 
-def test_what_expands_takes_what_is_left_of_its_line(shown):
+def test_an_expanding_widget_takes_the_rest_of_its_line(shown):
     field, button = growing(60), part(100)
     host = shown(wrapped_row(part(50), field, button, gap=10))
     host.resize(400, 20)

@@ -23,7 +23,7 @@ from viewer.widgets.focus import FocusRing, in_reading_order, set_reading_order
 @pytest.mark.parametrize(
     ("reason", "is_shown"), [(Qt.FocusReason.TabFocusReason, True), (Qt.FocusReason.MouseFocusReason, False)]
 )
-def test_it_comes_with_a_key_and_goes_with_the_focus(shown, reason, is_shown):
+def test_the_focus_frame_comes_with_a_key_and_goes_with_the_focus(shown, reason, is_shown):
     part = QWidget()
     ring = FocusRing(part)
     shown(part)

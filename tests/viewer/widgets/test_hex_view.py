@@ -49,7 +49,7 @@ def test_a_click_on_a_byte_chooses_its_field(view, qtbot):
 
 
 @pytest.mark.parametrize("chosen", ["field", "fields", "span", "nothing"])
-def test_the_focus_is_seen_also_on_a_byte_that_is_chosen(view, chosen):
+def test_the_focus_is_visible_on_a_chosen_byte(view, chosen):
     """Tab came from the tree of fields, whose chosen head lit its bytes, and nothing showed that the bytes had the
     focus: the cursor's frame had the colour of the ground below it.
     """
@@ -107,7 +107,7 @@ def test_the_byte_under_the_cursor_is_spoken_with_its_place_in_the_field(view, q
     assert view.accessibleDescription() == f"byte 4 of magicCode, 0x{value:02X}, offset {FAR + 7:,}"
 
 
-def test_choosing_a_field_from_outside_tells_nobody(view, qtbot):
+def test_choosing_a_field_from_code_emits_nothing(view, qtbot):
     emitted = []
     view.fieldChosen.connect(emitted.append)
     view.choose_field("properties.KEYS")
@@ -117,7 +117,7 @@ def test_choosing_a_field_from_outside_tells_nobody(view, qtbot):
     assert view.chosen_field == ""
 
 
-def test_bytes_around_the_unit_can_be_walked_to_but_not_left(view, qtbot):
+def test_the_cursor_reaches_the_bytes_around_the_unit_and_goes_no_further(view, qtbot):
     for _ in range(200):
         qtbot.keyClick(view, Qt.Key.Key_PageUp)
     assert view.cursor_offset == FAR - 1000
@@ -127,7 +127,7 @@ def test_bytes_around_the_unit_can_be_walked_to_but_not_left(view, qtbot):
     assert view.grab().width() == 840
 
 
-def test_bytes_that_are_still_being_read_are_waited_for_and_old_answers_dropped(qtbot):
+def test_unread_bytes_are_marked_and_old_answers_dropped(qtbot):
     waiting = []
     view = HexView(runner=lambda work, done, failed: waiting.append((work, done)))
     qtbot.addWidget(view)

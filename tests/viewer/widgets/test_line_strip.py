@@ -67,7 +67,7 @@ def test_the_frame_is_spoken(strip):
     assert f"showing {BASE + 3 * GIB:,}" in strip.accessibleDescription()
 
 
-def test_it_paints_with_few_and_with_many_files_and_with_none(strip):
+def test_the_strip_is_painted_with_few_many_and_no_files(strip):
     assert strip.grab().width() == 1200
     many = tuple(LineFile(str(n), n * GIB, (n + 1) * GIB) for n in range(2000))
     strip.set_line(LogLine(0, 2000 * GIB, 2000 * GIB, many))
@@ -78,7 +78,7 @@ def test_it_paints_with_few_and_with_many_files_and_with_none(strip):
     assert strip.words_at(50) == ""
 
 
-def test_what_is_in_memory_lies_under_the_band(strip):
+def test_the_page_cache_is_drawn_under_the_band(strip):
     strip.set_cached([(BASE, BASE + GIB, 1.0), (BASE + GIB, BASE + 2 * GIB, 0.0)])
     picture = strip.grab().toImage()
     ratio = strip.devicePixelRatioF()

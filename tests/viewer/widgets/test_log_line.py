@@ -32,7 +32,7 @@ def test_samples_cover_the_line_once_and_name_topics(flipped):
     assert abs(sum(part for _, part in mix.shares) - 1) < 1e-9
 
 
-def test_of_pins_that_would_overlap_the_worst_is_drawn():
+def test_the_worst_of_overlapping_pins_is_drawn():
     pins = [LinePin(1, "warn"), LinePin(2, "error"), LinePin(90, "note")]
     assert [(x, pin.kind) for x, pin in worst_pins(pins, [10.0, 12.0, 50.0], 6)] == [(10.0, "error"), (50.0, "note")]
 

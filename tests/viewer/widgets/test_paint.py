@@ -14,7 +14,7 @@ from viewer.widgets.row_painter import RowPainter, Slot
 
 
 @pytest.mark.parametrize("where", ["row", "frame"])
-def test_its_chip_is_the_only_inverse_one(themed_app: QApplication, where: str) -> None:
+def test_the_unread_chip_is_the_only_inverse_one(themed_app: QApplication, where: str) -> None:
     def drawn(kind: str) -> set[str]:
         picture = QImage(160, 24, QImage.Format.Format_RGB32)
         picture.fill(QColor("#FFFFFF"))

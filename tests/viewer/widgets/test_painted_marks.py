@@ -214,7 +214,7 @@ def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) ->
         assert json.loads(json.dumps(mark.record))["value"] == mark.value
 
 
-def test_what_is_under_the_pointer_is_meant(shown) -> None:
+def test_the_mark_under_the_pointer_is_used(shown) -> None:
     sample = shown(cells())
     box = sample._cell(PER_ROW + 2)
     hit = sample.mark_at(box.center())[0]

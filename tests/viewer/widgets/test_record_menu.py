@@ -62,7 +62,7 @@ def test_a_field_is_explained_and_the_help_says_more(themed_app):
     assert source == "More in the help: Commit log › Unit"
 
 
-def test_what_nobody_explains_keeps_its_name(themed_app):
+def test_a_field_without_an_explanation_keeps_its_name(themed_app):
     assert words_of(facts("nonsense")) == ("nonsense", "", "")
 
 

@@ -173,7 +173,7 @@ def test_every_row_paints_in_both_schemes(entries, qtbot):
         assert len({picture.pixel(x, 60) for x in range(0, 650, 2)}) > 5
 
 
-def test_of_numbers_asked_for_meanwhile_only_the_last_is_gone_to() -> None:
+def test_of_several_requested_rows_only_the_last_is_shown() -> None:
     requests: list[int] = []
     answers: list = []
     calls: list[int] = []

@@ -64,7 +64,7 @@ def test_a_message_can_be_followed_kept_copied_and_exported():
 
 
 @pytest.mark.parametrize("command", ROW_COMMANDS, ids=lambda command: command.id)
-def test_what_cannot_be_done_says_why(command):
+def test_an_impossible_command_has_a_reason(command):
     assert set(ONLY_IN) <= set(BY_ID)
     assert set(BY_ID) >= NEEDS_STORE
     reason = command.without(Facts("unit"))

@@ -46,7 +46,7 @@ def test_a_text_with_other_letters_is_left_to_be_drawn_alone(qtbot):
     assert not painter._figures
 
 
-def test_of_a_text_with_more_lines_than_the_row_has_room_for_the_beginning_is_drawn(qtbot):
+def test_the_beginning_of_a_text_with_too_many_lines_is_drawn(qtbot):
     """The lines were centred: of a long finding both the first and the last words were cut off."""
     painter = RowPainter()
     metrics = painter._metrics["ui"]

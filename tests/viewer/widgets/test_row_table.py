@@ -94,7 +94,7 @@ def lit(qtbot):
     return CellGlow(widget, clock), clock
 
 
-def test_it_is_held_and_then_fades(lit) -> None:
+def test_a_changed_cell_glows_and_then_fades(lit) -> None:
     glow, clock = lit
     glow.add("row", (2,))
     assert glow.of("row", 4) == ((2, 1.0),)

@@ -204,7 +204,7 @@ def test_the_line_of_the_head_runs_to_the_right_edge(view):
     assert line == {C("hair").name()}
 
 
-def test_what_does_not_fit_runs_on_in_further_lines_where_the_column_says_so(view):
+def test_long_texts_wrap_in_columns_that_allow_it(view):
     """At 1280 px a finding ended in "…" though there was room below it."""
     sound = KIND.columns
     view.set_kind(RecordKind("unit", (*sound[:-1], replace(sound[-1], wrap=True))))
@@ -290,7 +290,7 @@ def test_bodies_give_way_before_sentences_and_these_before_names(room, widths):
     assert fitted(ALL, room) == widths
 
 
-def test_of_two_names_the_longer_one_gives_way():
+def test_the_longer_of_two_names_is_shortened():
     short, long = ColumnWidth(90, 64, NAME), ColumnWidth(400, 64, NAME)
     assert fitted([short, long], 300) == [90, 210]
     assert fitted([short, long], 160) == [80, 80]
@@ -322,11 +322,11 @@ def test_names_are_not_cut_to_where_two_of_them_look_alike():
 @pytest.mark.parametrize(
     "value", [None, 5, [], {"widths": [1], "order": "x", "added": {"a": 1}}, {"widths": {"a": "b"}}]
 )
-def test_what_is_no_record_of_columns_counts_as_nothing_done(value):
+def test_invalid_saved_widths_are_ignored(value):
     assert kept_columns(value) == SavedColumns()
 
 
-def test_what_was_done_to_columns_comes_back():
+def test_saved_columns_are_restored():
     done = SavedColumns({"topic": 240}, ["queueId", "topic"], ["bornHost"])
     assert kept_columns(done.record()) == done
     assert SavedColumns().record() == {}

@@ -90,7 +90,7 @@ def test_words_tell_bytes_share_and_messages(treemap):
     assert "600 B" in treemap.accessibleDescription()
 
 
-def test_what_is_gone_is_not_chosen_any_more(treemap):
+def test_an_area_that_disappears_loses_the_selection(treemap):
     treemap.choose(("Paid", "0"))
     treemap.show_areas(Area("", "", 600, children=ROOT.children[:1]))
     assert treemap.path == ()

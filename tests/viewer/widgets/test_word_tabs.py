@@ -28,7 +28,7 @@ def test_a_word_is_clicked(tabs, qtbot):
     assert tabs.key == "json"
 
 
-def test_what_is_chosen_already_is_not_told_and_what_is_none_changes_nothing(tabs):
+def test_the_current_tab_is_not_emitted_again_and_an_unknown_one_changes_nothing(tabs):
     chosen: list[str] = []
     tabs.chosen.connect(chosen.append)
     tabs.choose("bytes")
