@@ -364,10 +364,12 @@ class StoreSnapshot:
             sequence.folders = (*self._classic_folders, *with_entries)
             sequence.last_folder = with_entries[0] if with_entries else None
             sequence.refresh()
-        self._log.remains_from = None
+        remains_from = None
         if self._dledger is not None:
             with contextlib.suppress(CannotRead):  # ``reading`` has noted it
-                self._log.remains_from = find_remains(self._log, self._dledger)
+                remains_from = find_remains(self._log, self._dledger)
+        # Set in one step: another thread that reads the log meanwhile must not walk over the replaced entries.
+        self._log.remains_from = remains_from
 
     @property
     def log(self) -> LogReader:

@@ -92,6 +92,9 @@ class LogTail:
         log = self._log
         if not self._same_files() or not log.min_offset <= self._end <= log.end_offset:
             return False
+        remains_from = log.remains_from
+        if remains_from is not None and self._end > remains_from:
+            return False  # since then a leader has replaced entries before this end
         return self._last is None or log.read(self._last[0], HEAD_BYTES) == self._last[1]
 
     def _same_files(self) -> bool:

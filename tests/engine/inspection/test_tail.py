@@ -13,6 +13,7 @@ from handmade_stores import HandmadeStore, healthy
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.inspection import open_store
+from engine.inspection.dledger import find_remains
 from engine.inspection.tail import STEP_BYTES, StoreTail
 from engine.message_store import MessageStore
 
@@ -168,3 +169,35 @@ def test_queues_in_a_rocksdb_are_followed(tmp_path: Path) -> None:
             assert tail.look() == newer.positions()
         assert tail.entries == 30
         assert not watched.unread
+
+
+@pytest.mark.golden
+def test_a_refresh_never_lets_a_reader_see_replaced_entries(golden, monkeypatch) -> None:
+    """While one thread listed the files anew, the limit of a member's log was gone for a moment. The thread that
+    follows the log ran over the entries that a leader had replaced, and the window showed their end from then on.
+    """
+    limits = []
+    with open_store(golden("dledger-replaced-5.5.1")) as store:
+        log = store.log
+
+        def observed(*args):
+            limits.append(log.remains_from)
+            return find_remains(*args)
+
+        monkeypatch.setattr("engine.inspection.snapshot.find_remains", observed)
+        store.refresh()
+        assert limits == [127_651]
+
+
+@pytest.mark.golden
+def test_a_tail_comes_back_when_a_leader_replaces_entries_before_its_end(golden) -> None:
+    with open_store(golden("dledger-replaced-5.5.1")) as store:
+        tail, remains_from = StoreTail(store), store.log.remains_from
+        store.log.remains_from = None
+        store.log.forget_end()
+        end_before = tail.look().wrote.offset
+        assert remains_from is not None
+        assert end_before is not None
+        assert end_before > remains_from
+        store.log.remains_from = remains_from
+        assert tail.look().wrote.offset == remains_from
