@@ -106,7 +106,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     rule = pressure(log_used, queue_used, limits, share, config.logical_disk_space_clean_forcibly_threshold)
     hours = delete_hours(config.delete_when)
     files = list(store.log.files)
-    modified = [round(file.stat().st_mtime * 1000) for file in files]
+    modified = [round(file.status().st_mtime * 1000) for file in files]
     expiries = forecast(
         modified,
         now_ms,

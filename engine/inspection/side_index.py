@@ -338,7 +338,7 @@ def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
     """
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
-        status = file.stat()
+        status = file.status()
     except CannotRead:
         return 0, ""
     return status.st_mtime_ns, f"{status.st_ino:x} {head}"

@@ -142,7 +142,7 @@ class ReadOnlyFile:
         finally:
             os.close(descriptor)
 
-    def stat(self) -> os.stat_result:
+    def status(self) -> os.stat_result:
         """Return the system's present information about the file. Raises :class:`CannotRead`."""
         info = self._cache.reading.look(self.path, listed=True)
         assert info is not None

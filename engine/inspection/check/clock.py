@@ -46,7 +46,7 @@ def latest_credible(store: StoreSnapshot, now: int | None) -> int:
     """
     latest = round(time.time() * 1000) if now is None else now
     with contextlib.suppress(CannotRead, OSError):
-        latest = max([latest, *(round(file.stat().st_mtime * 1000) for file in store.log.files)])
+        latest = max([latest, *(round(file.status().st_mtime * 1000) for file in store.log.files)])
     return latest + TOLERANCE_MS
 
 

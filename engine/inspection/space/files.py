@@ -65,7 +65,7 @@ def list_files(store: StoreSnapshot) -> list[StoreFile]:
     files: dict[str, StoreFile] = {}
     for file in store.log.files if store.kind == "file" else ():
         with contextlib.suppress(CannotRead):
-            files[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, file.stat())
+            files[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, file.status())
     if store.kind != "file":
         for number, folder in enumerate(store.log_folders):
             for entry in _walk(store.reading, str(folder), links=True):
