@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
@@ -144,6 +144,24 @@ class Output:
             self._table = _Table(columns, self._stream, self.markdown)
         self._table.row(record)
 
+    def rows(self, fields: Mapping[str, Any], columns: Sequence[Column]) -> None:
+        """Write many records at once, as :meth:`record` writes each. A field is an array of whole numbers, or a value
+        that all records have.
+        """
+        from engine.cli import number_rows
+
+        is_plain = self.mask is None and not self._with_templates
+        if self.as_json and is_plain:
+            self._stream.write(number_rows.json_lines(fields))
+            return
+        count, row = number_rows.row_count(fields), 0
+        while row < count:
+            table = self._table if is_plain else None
+            if table is not None and table.columns is columns and table.write_rows(number_rows.rows_from(fields, row)):
+                return
+            self.record(number_rows.record_at(fields, row), columns)
+            row += 1
+
     def json_lines(self, text: str) -> None:
         """Lines of JSON as they are: for who makes many at once and has nothing to mask."""
         self._stream.write(text)
@@ -221,6 +239,35 @@ class _Table:
         self._held.append(cells)
         if len(self._held) >= _MEASURED_ROWS:
             self._release(rows_follow=True)
+
+    def write_rows(self, fields: Mapping[str, Any]) -> bool:
+        """Write many rows at once; False, and nothing is written, if they must be written one by one."""
+        from engine.cli import number_rows
+
+        if self._held is not None or self._markdown:
+            return False
+        parts: list[str | number_rows.NumberCells] = []
+        for i in self._shown:
+            column, width, value = self.columns[i], self._widths[i], fields.get(self.columns[i].field)
+            separator = "  " if parts else ""
+            if value is not None and hasattr(value, "dtype"):
+                if column.kind != "number":
+                    return False
+                parts += [separator, number_rows.NumberCells(value, width)]
+                continue
+            text = format_cell(value, column.kind)
+            if column.kind in {"prose", "path"} or not text.isascii() or len(text) > width:
+                return False
+            parts.append(separator + (text.rjust(width) if column.right else text.ljust(width)))
+        while isinstance(parts[-1], str) and not parts[-1].strip():
+            parts.pop()
+        if isinstance(parts[-1], str):
+            parts[-1] = parts[-1].rstrip()
+        text_of_rows = number_rows.rows_text([*parts, "\n"])
+        if text_of_rows is None:
+            return False
+        self._stream.write(text_of_rows)
+        return True
 
     def close(self) -> None:
         if self._held is not None:

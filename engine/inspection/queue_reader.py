@@ -27,6 +27,7 @@ BATCH_UNIT_SIZE = 46
 _BATCH = struct.Struct(">qiqqqhii")
 _EXT_HEAD = struct.Struct(">hqqh")
 _CHUNK = 1024
+_BLOCK = 65_536
 
 __all__ = ["BATCH_UNIT_SIZE", "CqEntry", "CqExt", "Kind", "QueueReader"]
 
@@ -240,11 +241,35 @@ class QueueReader:
         if self.kind == "batch":
             yield from self._batch_entries(start, stop)
             return
+        for number, unit in self._units(*self._numbers(start, stop)):
+            yield self._simple_entry(number, unit)
+
+    def blocks(self, start: int | None = None, stop: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The entries of a simple queue that :meth:`entries` yields, many at once: queue offsets, and rows of
+        ``dtypes.CQ_UNIT``.
+        """
+        import numpy as np
+
+        from engine.codec.dtypes import CQ_UNIT
+
+        number, end = self._numbers(start, stop)
+        while number < end:
+            data = self.sequence.read(number * self.unit_size, min(end - number, _BLOCK) * self.unit_size)
+            if len(data) < self.unit_size:
+                number = self._next_held(number)
+                if number < 0:
+                    return
+                continue
+            rows = np.frombuffer(data, CQ_UNIT, len(data) // self.unit_size)
+            yield np.arange(number, number + len(rows)), rows
+            number += len(rows)
+
+    def _numbers(self, start: int | None, stop: int | None) -> tuple[int, int]:
+        """The numbers [first, end) of the entries of a simple queue from ``start`` to ``stop``."""
         first_number = max(self.sequence.min_offset, 0) // self.unit_size
         begin = first_number if start is None else max(start, first_number)
         end = self._listed_end // self.unit_size if stop is None else stop
-        for number, unit in self._units(begin, min(end, self.sequence.end_offset // self.unit_size)):
-            yield self._simple_entry(number, unit)
+        return begin, min(end, self.sequence.end_offset // self.unit_size)
 
     def array(self, start: int, stop: int) -> np.ndarray:
         """Entries [start, stop) as rows of ``dtypes.CQ_UNIT`` (batch queues: units by number, ``BATCH_CQ_UNIT``);

@@ -18,6 +18,9 @@ from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from engine.codec.consume_queue import State
     from engine.inspection.get_message import GetResult
     from engine.inspection.info import StoreInfo, TieredInfo
     from engine.inspection.lite_topics import LiteTopic
@@ -213,6 +216,21 @@ def cq(entry: CqEntry, verdict: str | None = None) -> Json:
     if verdict is not None:
         record["verdict"] = verdict
     return record
+
+
+def cq_rows(queue_offsets: np.ndarray, entries: np.ndarray, state: State) -> Json:
+    """The fields of many entries of a simple queue that have no ext unit, as :func:`cq` has those of one: arrays, and
+    values that all of them have.
+    """
+    return {
+        "type": "cq",
+        "queueOffset": queue_offsets,
+        "physicalOffset": entries["physical_offset"].astype("i8"),
+        "size": entries["size"].astype("i8"),
+        "tagsCode": entries["tags_code"].astype("i8"),
+        "ext": None,
+        "state": state,
+    }
 
 
 def lite_topic(lite: LiteTopic) -> Json:

@@ -33,6 +33,7 @@ MAX_UNFLUSHED_BYTES = 8 << 30
 """Most bytes of the log from which entries are made that a running broker has not written."""
 
 _NONE = -1
+_BLOCK = 65_536
 
 
 class RocksQueueReader:
@@ -147,6 +148,23 @@ class RocksQueueReader:
             for number, value in self._unflushed.values(begin, end):
                 yield _entry(number, codec.decode_entry(value))
 
+    def blocks(self, start: int | None = None, stop: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The entries that :meth:`entries` yields, many at once: queue offsets, and rows of
+        ``dtypes.ROCKSDB_QUEUE_ROW``.
+        """
+        number = max(start or 0, 0)
+        end = self.max_offset if stop is None else min(stop, self.max_offset)
+        while number < end:
+            numbers, rows = self.numbered_rows(number, min(number + _BLOCK, end))
+            if len(numbers):
+                yield numbers, rows
+                number += _BLOCK
+                continue
+            next_number = self._first_row(number)
+            if next_number is None:
+                return
+            number = next_number
+
     def array(self, start: int, stop: int) -> np.ndarray:
         """Entries [start, stop) as rows of ``dtypes.CQ_UNIT``; shorter at a gap."""
         import numpy as np
@@ -214,12 +232,17 @@ class RocksQueueReader:
     @property
     def first_row(self) -> int | None:
         """Queue offset of the first row in the RocksDB, whether a broker uses it or not; None without one."""
-        start, stop = codec.entry_key(self.topic, self.queue_id, 0), codec.end_of_entries(self.topic, self.queue_id)
-        key = self._database.first_key(codec.ENTRY_FAMILY, start, stop)
+        return self._first_row(0)
+
+    def _first_row(self, start: int) -> int | None:
+        """Queue offset of the first row from ``start`` on."""
+        keys = codec.entry_key(self.topic, self.queue_id, start), codec.end_of_entries(self.topic, self.queue_id)
+        key = self._database.first_key(codec.ENTRY_FAMILY, *keys)
         number = codec.queue_offset_of(key) if key is not None else None
-        if self._unflushed is None:
+        if self._unflushed is None or self._unflushed.last_offset < start:
             return number
-        return self._unflushed.first_offset if number is None else min(number, self._unflushed.first_offset)
+        first_unflushed = max(self._unflushed.first_offset, start)
+        return first_unflushed if number is None else min(number, first_unflushed)
 
     def read_bytes(self, offset: int, size: int) -> bytes:
         """Entries as a queue file holds them: up to ``size`` bytes from byte ``offset`` on, up to a gap or the end."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.cli.options import add_command, add_store, common_options, number, open_named_store
 from engine.cli.output import Column, Output
+from engine.codec.consume_queue import MAX_EXT_ADDRESS
 from engine.codec.priority import counting_priority
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.inspection import moved_entries, records
@@ -92,20 +93,38 @@ def run(args: argparse.Namespace, out: Output) -> int:
             columns = (*columns, Column("Priority", "priority", "number"))
         if logical is not None:
             columns = (columns[0], *LOGICAL_COLUMNS, *columns[1:])
-        for entry in moved_entries.entries(queue, moved, args.start, args.stop):
-            if isinstance(entry, MovedEntry):
-                assert moved is not None
-                verdict = moved.resolve(entry).verdict if args.resolve else None
-                out.record(records.moved_entry(entry, verdict) | _logical(logical, entry), columns)
-                continue
-            is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)
-            resolved = resolve(store.log, args.topic, args.queue, entry) if args.resolve and is_decoded else None
-            record = records.cq(entry, resolved.verdict if resolved is not None else None) | _logical(logical, entry)
-            if has_priorities and resolved is not None and resolved.unit is not None:
-                record["priority"] = counting_priority(resolved.unit.properties)
-            out.record(record, columns)
+        if queue is not None and queue.kind == "simple" and moved is None and logical is None and not args.resolve:
+            _list_plain(queue, args, out)
+        else:
+            for entry in moved_entries.entries(queue, moved, args.start, args.stop):
+                if isinstance(entry, MovedEntry):
+                    assert moved is not None
+                    verdict = moved.resolve(entry).verdict if args.resolve else None
+                    out.record(records.moved_entry(entry, verdict) | _logical(logical, entry), columns)
+                    continue
+                is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)
+                resolved = resolve(store.log, args.topic, args.queue, entry) if args.resolve and is_decoded else None
+                record = records.cq(entry, resolved.verdict if resolved is not None else None)
+                record |= _logical(logical, entry)
+                if has_priorities and resolved is not None and resolved.unit is not None:
+                    record["priority"] = counting_priority(resolved.unit.properties)
+                out.record(record, columns)
         out.line(f"-- {args.topic}/{args.queue}: {_span(store, queue, unbounded is not None, moved)}")
     return 0
+
+
+def _list_plain(queue: AnyQueue, args: argparse.Namespace, out: Output) -> None:
+    """List the entries of a simple queue that are compared with nothing, many at once."""
+    from engine.codec.entry_states import runs_of_states  # numpy takes long, and other lists do without
+
+    for offsets, rows in queue.blocks(args.start, args.stop):
+        for first, end, state in runs_of_states(rows):
+            part = rows[first:end]
+            if queue.ext is not None and (part["tags_code"] <= MAX_EXT_ADDRESS).any():
+                for entry in queue.entries(int(offsets[first]), int(offsets[end - 1]) + 1):
+                    out.record(records.cq(entry), COLUMNS)
+            else:
+                out.rows(records.cq_rows(offsets[first:end], part, state), COLUMNS)
 
 
 def _logical(logical: LogicalOffsets | None, entry: CqEntry | MovedEntry) -> dict[str, Any]:

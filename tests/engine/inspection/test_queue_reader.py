@@ -65,4 +65,5 @@ def test_a_missing_file_is_a_gap(small_store, tmp_path):
         queue = store.queue("Orders", 0)
         numbers = [entry.queue_offset for entry in queue.entries()]
         assert numbers == [*range(PER_FILE), *range(2 * PER_FILE, 50)]
+        assert [number for block, _ in queue.blocks() for number in block.tolist()] == numbers
         assert (queue.is_written(3), queue.is_written(PER_FILE), queue.is_written(49)) == (True, False, True)

@@ -77,6 +77,15 @@ def test_reading_ends_at_a_gap_and_a_list_goes_over_it(opened):
     assert len(queue.array(0, 7)) == 3
     assert len(queue.array(3, 7)) == 0
     assert [entry.queue_offset for entry in queue.entries()] == [0, 1, 2, 5, 6]
+    ((numbers, rows),) = queue.blocks()
+    assert (numbers.tolist(), rows["tags_code"].tolist()) == ([0, 1, 2, 5, 6], [0, 1, 2, 2, 0])
+    assert [part[0].tolist() for part in queue.blocks(1, 6)] == [[1, 2, 5]]
+
+
+def test_blocks_leave_out_millions_of_lacking_rows_at_once(opened):
+    far = 10**12
+    queue = opened(rows_of([0, far, far + 1]), bound("max", far + 1), Log(0, (far + 2) * UNIT), (far + 2) * UNIT)
+    assert [numbers.tolist() for numbers, _ in queue.blocks()] == [[0], [far, far + 1]]
 
 
 @pytest.mark.parametrize(

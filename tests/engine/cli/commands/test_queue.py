@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import struct
 
 import agree
 import pytest
+from handmade_stores import healthy
 
 
 def test_entries_match_the_dispatched_messages(storescope):
@@ -19,6 +21,24 @@ def test_entries_match_the_dispatched_messages(storescope):
 def test_a_range_is_compared_with_the_log(storescope):
     records = storescope("queue", "Paid", 0, "--from", 2, "--to", 4, "--resolve")
     assert [(record["queueOffset"], record["verdict"]) for record in records] == [(2, "ok"), (3, "ok")]
+
+
+def test_a_plain_list_has_the_entries_of_a_resolved_one(storescope):
+    """It is written many entries at once; entries without a message and those of batches have the same fields."""
+    plain, resolved = (storescope("queue", "Orders", 0, *more) for more in ((), ("--resolve",)))
+    assert [record | {"verdict": "ok"} for record in plain] == resolved
+    assert storescope("queue", "Orders", 0, "--from", 3, "--to", 5) == plain[3:5]
+
+
+def test_entries_in_front_of_the_first_and_zero_bytes_keep_their_states(tmp_path):
+    root = healthy(60).write(tmp_path / "store")
+    file = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
+    data = file.read_bytes()
+    prefilled = struct.pack(">qiq", 0, 0x7FFFFFFF, 0)
+    file.write_bytes(2 * prefilled + bytes(20) + data[60:])
+    records = agree.records_of("queue", root, "Orders", "0", "--to", "5")
+    assert [record["state"] for record in records] == ["prefilled", "prefilled", "empty", "entry", "entry"]
+    assert [record["queueOffset"] for record in records] == [0, 1, 2, 3, 4]
 
 
 def test_a_missing_queue_is_named(storescope):
