@@ -1,4 +1,5 @@
-"""Consumer groups as an administrator declares, deletes and looks at them (docs/protocol/broker.md#admin).
+"""Administration of consumer groups: declare and delete them, read their settings and offsets
+(docs/protocol/broker.md#admin).
 
 Java: ``AdminBrokerProcessor``.
 """
@@ -43,13 +44,11 @@ def declare(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 
 def _group_name(broker: Broker, row: Mapping[Any, Any]) -> str | None:
-    """Return the name of the group in a row. Raises :class:`Refused` where the store's release declares none of that
-    name.
-    """
+    """Return the group's name in a row. Raises :class:`Refused` if the store's release allows no group of that name."""
     rules = broker.store.rules
     name = as_text(row.get("groupName"), rules.json_parser)
-    if not rules.nameless_groups and (wrong := wrong_group_name(name or "", rules.longest_group_letters)) is not None:
-        raise Refused(invalid(broker.store.release), wrong)
+    if not rules.nameless_groups and (fault := wrong_group_name(name or "", rules.longest_group_letters)) is not None:
+        raise Refused(invalid(broker.store.release), fault)
     return name
 
 
@@ -60,17 +59,21 @@ def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
     if name is None:
         raise WrongRequest("expected a groupName")
     row["groupName"] = name
-    queues = as_number(row.get("retryQueueNums"), "retryQueueNums", 1, parser)
-    times = as_number(row.get("retryMaxTimes"), "retryMaxTimes", 16, parser)
+    retry_queues = as_number(row.get("retryQueueNums"), "retryQueueNums", 1, parser)
+    max_retries = as_number(row.get("retryMaxTimes"), "retryMaxTimes", 16, parser)
     for key in _SWITCHES & row.keys():
         if not isinstance(row[key], int):
             raise WrongRequest(f"{key}: expected true or false, found {row[key]!r}")
         row[key] = row[key] == 1
     if broker.store.rules.tables_of_5:
         row["attributes"] = _attributes(broker, name, row.get("attributes"))
-    row |= {key: number for key, number in (("retryQueueNums", queues), ("retryMaxTimes", times)) if key in row}
+    row |= {
+        key: number for key, number in (("retryQueueNums", retry_queues), ("retryMaxTimes", max_retries)) if key in row
+    }
     try:
-        broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, extra_members=row)
+        broker.store.tables.create_group(
+            name, retry_queues=retry_queues, retry_max_times=max_retries, extra_members=row
+        )
     except UsageError as error:
         raise WrongRequest(str(error)) from error
 
@@ -79,8 +82,8 @@ def _attributes(broker: Broker, name: str, changes: Any) -> dict[str, str]:
     """Return the group's attributes with the changes of a request. Raises :class:`Refused`."""
     declared = broker.store.tables.groups().get(name)
     texts = {str(word): str(value) for word, value in changes.items()} if isinstance(changes, Mapping) else {}
-    known = group_attributes(broker.store.release)
-    return changed_attributes(declared.attributes if declared else {}, texts, known)
+    rules = group_attributes(broker.store.release)
+    return changed_attributes(declared.attributes if declared else {}, texts, rules)
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -92,7 +95,7 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
 
 
 def delete_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """DELETE_SUBSCRIPTIONGROUP_LIST: delete several groups, each as with 207."""
+    """DELETE_SUBSCRIPTIONGROUP_LIST: delete several groups, each as DELETE_SUBSCRIPTIONGROUP does."""
     parser = broker.store.rules.json_parser
     names = as_names(request.body, "groupNameList", "group name", parser)
     cleans_offsets = read_object(request.body).get("cleanOffset") is True
@@ -108,8 +111,8 @@ def all_groups(broker: Broker, request: Command, header: Header, _connection: Co
     return answer_to(request, body=body, fields=fields)
 
 
-def one_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """GET_SUBSCRIPTIONGROUP_CONFIG: the declared group; declare it now where that is allowed."""
+def group_config(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """GET_SUBSCRIPTIONGROUP_CONFIG: the settings of a group; an unknown one is declared now if that is allowed."""
     broker.topics.group(str(header["group"]))
     row = broker.store.tables.group_row(str(header["group"]))
     if row is None:
@@ -132,21 +135,22 @@ def progress(broker: Broker, request: Command, header: Header, _connection: Conn
 
 
 def queue_progress(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[dict[str, object], dict[str, int]]:
-    """Return a queue and a group's offsets in it, with the time of the last message read (ms). Since 5.x
-    ``pullOffset`` is where its last pull ended, or the committed offset where that is larger.
+    """Return a queue and a group's offsets in it, with the store time (ms) of the last message that it read.
+
+    Since 5.x ``pullOffset`` is the end of its last pull, or the committed offset if that is larger.
     """
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
-    least = -1 if topic in broker.static_topics.mappings else 0  # none is not 0: the offset may be in another broker
-    read = max(broker.store.tables.consumer_offset(group, topic, queue_id), least)
-    last_timestamp = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
-    row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last_timestamp, 0)}
+    no_offset = -1 if topic in broker.static_topics.mappings else 0  # -1: the offset may be in another broker
+    next_offset = max(broker.store.tables.consumer_offset(group, topic, queue_id), no_offset)
+    last_timestamp = store_time_at(broker, topic, queue_id, next_offset - 1) if next_offset > 0 else 0
+    row = {"brokerOffset": end, "consumerOffset": next_offset, "lastTimestamp": max(last_timestamp, 0)}
     if broker.store.rules.major >= 5:
-        row["pullOffset"] = max(read, broker.pulled.get((group, topic, queue_id), least))
+        row["pullOffset"] = max(next_offset, broker.pulled.get((group, topic, queue_id), no_offset))
     return queue_key(broker, topic, queue_id), row
 
 
 def subscription(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """QUERY_SUBSCRIPTION_BY_CONSUMER: a group's current subscription to a topic; without ``subscriptionData`` where it
+    """QUERY_SUBSCRIPTION_BY_CONSUMER: a group's current subscription to a topic; without ``subscriptionData`` if it
     does not consume it.
     """
     group, topic = str(header["group"]), str(header["topic"])
@@ -158,9 +162,7 @@ def subscription(broker: Broker, request: Command, header: Header, _connection: 
 
 
 def clone_offsets(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """CLONE_GROUP_OFFSET: copy the offsets of one group to another, of one topic or of all topics that the source has
-    offsets in.
-    """
+    """CLONE_GROUP_OFFSET: copy a group's offsets to another group, for one topic or for all."""
     source, target = str(header["srcGroup"]), str(header["destGroup"])
     tables, topic = broker.store.tables, header["topic"]
     for name in [str(topic)] if topic else tables.topics_of(source):
@@ -175,7 +177,9 @@ def clone_offsets(broker: Broker, request: Command, header: Header, _connection:
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: several groups, each as with 200."""
+    """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: declare several groups, each as UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
+    does; none if one of the names is refused.
+    """
     rows = list(as_objects(read_object(request.body).get("groupConfigList"), "groupConfigList"))
     for row in rows:
         _group_name(broker, row)
@@ -193,5 +197,5 @@ HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: declare_many,
     RequestCode.CLONE_GROUP_OFFSET: clone_offsets,
     RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: subscription,
-    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: one_group,
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: group_config,
 }

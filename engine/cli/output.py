@@ -51,7 +51,7 @@ def iso_time(ms: int | None) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes in the unit that people read: ``38.0 GiB``."""
+    """Return bytes in the largest suitable unit: ``38.0 GiB``."""
     value, unit = float(size), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":
@@ -61,7 +61,7 @@ def size_text(size: int) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """``text`` with control characters made visible, so that a store's bytes cannot steer a terminal."""
+    """Return ``text`` with control characters made visible, so that a store's bytes cannot control a terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -163,7 +163,7 @@ class Output:
             row += 1
 
     def json_lines(self, text: str) -> None:
-        """Lines of JSON as they are: for who makes many at once and has nothing to mask."""
+        """Write finished lines of JSON, from a caller that makes many at once and masks nothing."""
         self._stream.write(text)
 
     def line(self, text: str = "", *, is_data: bool = False) -> None:
@@ -178,7 +178,7 @@ class Output:
             self._stream.write("\n".join(escape_controls(line) for line in text.split("\n")) + "\n")
 
     def fields(self, pairs: Iterable[tuple[str, str]], *, are_data: bool = False) -> None:
-        """Name and value, one pair a line, for people."""
+        """Write names and values, one pair a line; nothing with ``--json``."""
         if self.as_json:
             return
         listed = list(pairs)
@@ -188,30 +188,30 @@ class Output:
             self.line(text, is_data=are_data)
 
     def flush(self) -> None:
-        """Write what is still held for measuring columns."""
+        """Write the rows that wait until their columns are measured."""
         if self._table is not None:
             self._table.close()
             self._table = None
         self._stream.flush()
 
     def nothing(self, text: str) -> None:
-        """A line for people that something is not there; not said where a part of the store could not be read."""
+        """Write a line that something is absent; nothing if a part of the store could not be read."""
         if not self._unread:
             self.line(text)
 
     def say_nothing(self, text: str) -> None:
-        """The same on standard error."""
+        """Write the same on standard error."""
         if not self._unread:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """A message on standard error."""
+        """Write a message on standard error."""
         if not self.quiet:
             sys.stderr.write(f"storescope: {escape_controls(text)}\n")
 
 
 def _replace_unencodable(stream: TextIO, as_json: bool) -> None:
-    """Let the stream take every name that a store may hold: what its encoding lacks is written as an escape.
+    """Let the stream accept every name in a store: characters that its encoding lacks are written as escapes.
 
     JSON is UTF-8 whatever the locale; a file name that is none holds halves of surrogate pairs, escaped as JSON does.
     """
@@ -391,10 +391,10 @@ def time_left(seconds: float) -> str:
 
 
 class Progress:
-    """A bar on standard error: share, rate and time left; silent where that is no terminal."""
+    """A bar on standard error: share, rate and time left; nothing if that is no terminal."""
 
     def __init__(self, label: str, total: int, quiet: bool = False) -> None:
-        self._what, self._total = label, max(total, 1)
+        self._label, self._total = label, max(total, 1)
         self._on = not quiet and sys.stderr.isatty()
         self._begun = self._last = time.monotonic()
         self._drawn = False
@@ -408,13 +408,13 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def at(self, done: int, total: int | None = None) -> None:
+    def update(self, done: int, total: int | None = None) -> None:
         """Show that ``done`` of the total bytes are processed; ``total`` where that is known only now."""
         self._total = max(total, 1) if total is not None else self._total
         if not self._on:
             return
         now = time.monotonic()
-        if done < self._done:  # another look through the same bytes
+        if done < self._done:  # another pass over the same bytes
             self._begun = now
         self._done = done
         if now - self._last < _REDRAW_INTERVAL_S:
@@ -426,6 +426,6 @@ class Progress:
         remaining_s = (self._total - done) / rate if rate > 0 else 0.0
         bar = "█" * int(share * 24)
         sys.stderr.write(
-            f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {time_left(remaining_s)}"
+            f"\r\x1b[K{self._label} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {time_left(remaining_s)}"
         )
         sys.stderr.flush()

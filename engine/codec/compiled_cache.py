@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.files.atomic_file import PRIVATE, write_atomically
-from engine.files.own_folders import find_own, for_a_while, own_folder, user_cache
+from engine.files.own_folders import find_own, own_folder, user_cache, user_temporary
 
 _SOURCES = (
     "compiled.py",
@@ -76,7 +76,7 @@ def prepare() -> None:
     chosen_folder = os.environ.get("NUMBA_CACHE_DIR")
     if chosen_folder and find_own(Path(chosen_folder)) is not None:
         return
-    candidates = (user_cache() / "storescope", for_a_while())
+    candidates = (user_cache() / "storescope", user_temporary())
     os.environ["NUMBA_CACHE_DIR"] = str(own_folder(candidates, "numba", _fingerprint()))
 
 

@@ -103,7 +103,7 @@ class Tail:
     text: str
     length: int
     place: Place
-    harmless: bool  # only control characters, which a broker's reader skips
+    is_harmless: bool  # only control characters, which a broker's reader skips
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,25 +114,25 @@ class Parsed:
     fault: Fault | None = None
     tail: Tail | None = None
     duplicates: tuple[Duplicate, ...] = field(default=())
-    loose: Fault | None = None  # first deviation that fastjson 1 accepts and fastjson 2 rejects
-    doubled: Fault | None = None  # commas between numbered members, which neither accepts
+    loose: Fault | None = None  # first deviation that fastjson 1 accepts and fastjson 2 refuses
+    doubled: Fault | None = None  # doubled commas between integer keys, which neither accepts
 
     def complaint_of(self, parser: str) -> str | None:
-        """Why a broker with this parser does not read the text; None where it does."""
+        """Return why a broker with this parser does not read the text; None if it reads it."""
         refused = self.doubled or (self.loose if parser == "fastjson 2" else None)
         return self.complaint or (refused.words if refused is not None else None)
 
     @property
     def accepted(self) -> bool:
         """True if a broker reads this text without complaint."""
-        return self.fault is None and (self.tail is None or self.tail.harmless)
+        return self.fault is None and (self.tail is None or self.tail.is_harmless)
 
     @property
     def complaint(self) -> str | None:
-        """A sentence about why a broker rejects the text; None if it accepts it."""
+        """The reason why a broker refuses the text; None if it accepts it."""
         if self.fault is not None:
             return self.fault.words
-        if self.tail is not None and not self.tail.harmless:
+        if self.tail is not None and not self.tail.is_harmless:
             problem = plural(
                 "{n:,} character after the end: {text!r}",
                 "{n:,} characters after the end: {text!r}",
@@ -157,7 +157,7 @@ class _SyntaxFault(Exception):
 
 
 def parse(data: bytes | str) -> Parsed:
-    """Read a whole text; never raises. Malformed UTF-8 becomes U+FFFD, as in Java."""
+    """Parse a text; never raises. Malformed UTF-8 becomes U+FFFD, as in Java."""
     if len(data) > MAX_TEXT_BYTES:
         return Parsed(
             None,
@@ -179,8 +179,8 @@ def parse(data: bytes | str) -> Parsed:
 
 
 def _parse_fast(text: str) -> tuple[Any, int]:
-    """Return value and end (in characters) of a text whose only peculiarity is bare integer keys; raises for all
-    others.
+    """Return value and end (in characters) of a text that is standard JSON but for bare integer keys. Raises
+    :class:`_NeedsFullParser` or ``ValueError`` for every other text.
 
     If a key-like number inside a string were marked too, the mark behind the quote would be outside any string:
     an error, never a wrong value.
@@ -188,7 +188,7 @@ def _parse_fast(text: str) -> tuple[Any, int]:
     """
     if _MARK in text or _SURROGATE.search(text) or _RISKY_ESCAPE.search(text):
         raise _NeedsFullParser
-    if sum(text.count(sign) for sign in ",[{:") > MAX_VALUES:
+    if sum(text.count(char) for char in ",[{:") > MAX_VALUES:
         raise _NeedsFullParser
     marked = _BARE_KEY.sub(rf'"{_MARK}\1"', text)
     blanks = len(marked) - len(marked.lstrip(" \t\r\n"))
@@ -293,21 +293,21 @@ class _Reader:
 
     def value(self, depth: int) -> Any:
         """Parse the value at the position, skipping blanks before it."""
-        sign = self._sign()
+        char = self._peek()
         self._values += 1
         if self._values > MAX_VALUES:
             raise _SyntaxFault(plural("more than {n:,} value", "more than {n:,} values", n=MAX_VALUES), self.position)
         if depth > MAX_DEPTH:
             raise _SyntaxFault(sentence("nested deeper than {n}", n=MAX_DEPTH), self.position)
-        if sign == "{":
+        if char == "{":
             return self._members(depth)
-        if sign == "[":
+        if char == "[":
             return self._items(depth)
-        if sign in _STRING:
-            return self._string(sign)
-        return self._bare()
+        if char in _STRING:
+            return self._string(char)
+        return self._bare_value()
 
-    def _sign(self) -> str:
+    def _peek(self) -> str:
         """Skip blanks and return the next character without consuming it; empty at the end."""
         while True:
             blank = _BLANK.match(self.text, self.position)
@@ -329,8 +329,8 @@ class _Reader:
         stray: int | None = None  # a comma with no member in front of it
         may_follow = False
         while True:
-            sign = self._sign()
-            if sign == ",":
+            char = self._peek()
+            if char == ",":
                 if not may_follow:
                     self._note_loose(sentence("a comma without a value"))
                     stray = self.position if stray is None else stray
@@ -339,18 +339,18 @@ class _Reader:
                 continue
             if stray is not None and any(isinstance(key, int) for key in members):
                 self.doubled = self.doubled or (sentence("a comma without a value between numbers"), stray)
-            if sign == "}":
+            if char == "}":
                 self.position += 1
                 return members
             may_follow = True
             key_start = self.position
-            key = self._key(sign, depth)
+            key = self._key(char, depth)
             if stray is not None and isinstance(key, int):
                 self.doubled = self.doubled or (sentence("a comma without a value between numbers"), stray)
-            if self._sign() != ":":
+            if self._peek() != ":":
                 raise _SyntaxFault(
                     sentence(
-                        "expected ':' after the key {key!r}, found {found}", key=str(key)[:40], found=self._found()
+                        "expected ':' after the key {key!r}, found {found}", key=str(key)[:40], found=self._next_text()
                     ),
                     self.position,
                 )
@@ -358,14 +358,14 @@ class _Reader:
             if key in members and len(self.duplicates) < MAX_DUPLICATES:
                 self.duplicates.append(Duplicate(str(key), _place(self.text, key_start)))
             members[key] = self.value(depth + 1)
-            if self._sign() not in {",", "}"}:
-                message = sentence("expected ',' or '}}' after a value, found {found}", found=self._found())
+            if self._peek() not in {",", "}"}:
+                message = sentence("expected ',' or '}}' after a value, found {found}", found=self._next_text())
                 raise _SyntaxFault(message, self.position)
 
-    def _key(self, sign: str, depth: int) -> str | int:
-        if sign in _STRING:
-            return self._string(sign)
-        if sign == "{":
+    def _key(self, char: str, depth: int) -> str | int:
+        if char in _STRING:
+            return self._string(char)
+        if char == "{":
             if depth >= MAX_DEPTH:
                 raise _SyntaxFault(sentence("nested deeper than {n}", n=MAX_DEPTH), self.position)
             return ObjectKey(self._members(depth + 1))
@@ -378,27 +378,27 @@ class _Reader:
             self._note_loose(sentence("the name {name!r} without quotes", name=word.group()[:40]))
             self.position = word.end()
             return word.group()
-        raise _SyntaxFault(sentence("expected a key, found {found}", found=self._found()), self.position)
+        raise _SyntaxFault(sentence("expected a key, found {found}", found=self._next_text()), self.position)
 
     def _items(self, depth: int) -> list[Any]:
         items: list[Any] = []
         self.position += 1
         may_follow = False
         while True:
-            sign = self._sign()
-            if sign == ",":
+            char = self._peek()
+            if char == ",":
                 if not may_follow:
                     self._note_loose(sentence("a comma without a value"))
                 may_follow = False
                 self.position += 1
                 continue
             may_follow = True
-            if sign == "]":
+            if char == "]":
                 self.position += 1
                 return items
             items.append(self.value(depth + 1))
-            if self._sign() not in {",", "]"}:
-                message = sentence("expected ',' or ']' after a value, found {found}", found=self._found())
+            if self._peek() not in {",", "]"}:
+                message = sentence("expected ',' or ']' after a value, found {found}", found=self._next_text())
                 raise _SyntaxFault(message, self.position)
 
     def _string(self, quote: str) -> str:
@@ -411,17 +411,17 @@ class _Reader:
 
     @staticmethod
     def _escape(match: re.Match[str], string_start: int) -> str:
-        sign = match.group(1)
-        if len(sign) > 1:
-            return chr(int(sign[1:], 16))
-        if sign not in _ESCAPES:
+        char = match.group(1)
+        if len(char) > 1:
+            return chr(int(char[1:], 16))
+        if char not in _ESCAPES:
             raise _SyntaxFault(
                 sentence("unknown escape {escape!r} in a string", escape=match.group()),
                 string_start + 1 + match.start(),
             )
-        return _ESCAPES[sign]
+        return _ESCAPES[char]
 
-    def _bare(self) -> Any:
+    def _bare_value(self) -> Any:
         number = _NUMBER.match(self.text, self.position)
         if number:
             self.position = number.end()
@@ -430,7 +430,7 @@ class _Reader:
         if word and word.group() in _CONSTANTS:
             self.position = word.end()
             return _CONSTANTS[word.group()]
-        raise _SyntaxFault(sentence("expected a value, found {found}", found=self._found()), self.position)
+        raise _SyntaxFault(sentence("expected a value, found {found}", found=self._next_text()), self.position)
 
     @staticmethod
     def _number(match: re.Match[str]) -> int | float:
@@ -442,9 +442,10 @@ class _Reader:
             raise _SyntaxFault(sentence("a number is too large"), match.start())
         return value
 
-    def _found(self) -> str:
-        sign = self.text[self.position : self.position + 1]
-        return repr(_clean(sign)) if sign else sentence("the end of the text")
+    def _next_text(self) -> str:
+        """Return the next character, quoted, for a message."""
+        char = self.text[self.position : self.position + 1]
+        return repr(_clean(char)) if char else sentence("the end of the text")
 
 
 _WRITTEN = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -465,14 +466,14 @@ class RowTexts:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str | int, tuple[Any, str]] = {}
+        self._texts: dict[str | int, tuple[Any, str]] = {}
 
     def render(self, value: dict[str | int, Any], table: str) -> str:
-        """:func:`render` of ``value``, whose member ``table`` holds the rows."""
+        """Return what :func:`render` returns for ``value``, whose member ``table`` holds the rows."""
         rows = value.get(table)
         if not isinstance(rows, dict) or not rows or not all(type(key) is str for key in rows):
             return render(value)
-        previous_texts, row_texts = self._known, {}
+        previous_texts, row_texts = self._texts, {}
         for key, row in rows.items():
             text = previous_texts.get(key)
             if text is None or text[0] is not row:
@@ -480,7 +481,7 @@ class RowTexts:
                 _write(row, 2, out)
                 text = (row, "".join(out))
             row_texts[key] = text
-        self._known = row_texts
+        self._texts = row_texts
         inner = ",\n\t\t".join(text for _, text in row_texts.values())
         out, comma = [], "{"
         for key, member in value.items():
@@ -543,10 +544,10 @@ def _text(text: str, special: re.Pattern[str]) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    sign = match.group()
-    if sign in _WRITTEN:
-        return _WRITTEN[sign]
-    units = sign.encode("utf-16-be", "surrogatepass")
+    char = match.group()
+    if char in _WRITTEN:
+        return _WRITTEN[char]
+    units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[index] << 8 | units[index + 1]:04X}" for index in range(0, len(units), 2))
 
 
@@ -557,4 +558,4 @@ def _plain(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    raise TypeError(f"expected what JSON knows, found {type(value).__name__}")
+    raise TypeError(f"expected a JSON value, found {type(value).__name__}")

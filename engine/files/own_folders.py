@@ -24,7 +24,7 @@ def user_cache() -> Path:
     return configured if configured.is_absolute() else Path("~").expanduser() / ".cache"
 
 
-def for_a_while() -> Path:
+def user_temporary() -> Path:
     """Return a folder below the system's temporary folder that is the same for all processes of a user."""
     return Path(tempfile.gettempdir(), f"storescope-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}")
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from types import ModuleType
 from zipimport import zipimporter
 
-from engine.files.own_folders import for_a_while, own_folder, user_cache
+from engine.files.own_folders import own_folder, user_cache, user_temporary
 
 
 def import_from(archive: str, digest: str) -> None:
     """Import modules of ``engine`` from ``archive`` from now on; ``digest`` identifies the engine in it."""
-    places = (user_cache() / "storescope", Path(archive).parent, for_a_while())
+    places = (user_cache() / "storescope", Path(archive).parent, user_temporary())
     folder = own_folder(places, "engine", digest)
     sys.meta_path.insert(0, ZipFinder(archive, folder))
 

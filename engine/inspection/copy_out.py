@@ -230,9 +230,7 @@ def _recovery_choice(root: Path, reading: Reading) -> Callable[[str], bool]:
     """Return a test for the files that a start reads: the newest log files, all of queues, index and state, and
     undecoded parts.
     """
-    undecoded = tuple(
-        f"{part.folder}{os.sep}" for part in undecoded_parts(reading, root) if part.is_in_the_way_of_writing
-    )
+    undecoded = tuple(f"{part.folder}{os.sep}" for part in undecoded_parts(reading, root) if part.forbids_writing)
     logs = [entry.name for entry in reading.entries(root / "commitlog")][-_LOG_FILES_FOR_RECOVERY:]
 
     def chosen(name: str) -> bool:

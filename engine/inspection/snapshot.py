@@ -42,7 +42,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LogFiles, Lon
 from engine.mapped.reading import Reading, Unread, read_through
 from engine.releases import Release
 from engine.rules.compatibility import QueueSource
-from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, in_the_way_of_writing
+from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, part_that_forbids_writing
 from engine.sentences import plural, sentence
 from engine.store.tiered import TieredStore, open_tiered
 from engine.system_names import LMQ_PREFIX
@@ -232,7 +232,7 @@ class StoreSnapshot:
     @property
     def writing_refusal(self) -> str:
         """Why nothing is ever written into this store, nor into a copy of it: a part that is not decoded; else ""."""
-        part = in_the_way_of_writing(self.undecoded)
+        part = part_that_forbids_writing(self.undecoded)
         return "" if part is None else part.refusal
 
     def note_undecoded(self, subject: Subject) -> Undecoded | None:

@@ -23,7 +23,7 @@ from engine.rules.undecoded import (
     Mode,
     Subject,
     UndecodedPart,
-    answering,
+    find_needed_part,
     find_undecoded,
     modes_in,
     refuses_double_write,
@@ -48,14 +48,14 @@ def part_needed_for(store: StoreSnapshot, subject: Subject) -> UndecodedPart | N
     """Return the undecoded part without which nothing is known about ``subject``, or None."""
     if subject != "queues" or store.queue_source is None:
         return part_in_own_mode(store, subject)
-    return answering(store.undecoded, subject, files_count=False) if store.queue_source == "rocksdb" else None
+    return find_needed_part(store.undecoded, subject, files_count=False) if store.queue_source == "rocksdb" else None
 
 
 def part_in_own_mode(store: StoreSnapshot, subject: Subject) -> UndecodedPart | None:
     """Return what :func:`part_needed_for` returns, but in the store's own storage mode."""
     if subject == "log" and store.dledger is not None:
         return None
-    part = answering(store.undecoded, subject, files_count=False)
+    part = find_needed_part(store.undecoded, subject, files_count=False)
     if part is None or subject != "queues" or not part.beside_files:
         return part
     return None if file_queues_count(store) else part
@@ -242,7 +242,7 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
 
 
 def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
-    if not part.is_in_the_way_of_writing and part.format == "RocksDB":
+    if not part.forbids_writing and part.format == "RocksDB":
         return None
     if (
         part.subjects
@@ -304,7 +304,7 @@ def refuse_undecoded_modes(path: Path | str | None) -> None:
             "{key}={value} means {what}, which this program does not write: take the line out",
             key=mode.key,
             value=mode.value,
-            what=mode.what,
+            what=mode.content,
         )
         raise UsageError(text, file=str(path))
 

@@ -28,7 +28,7 @@ from engine.pipeline.filters import QueryLimits
 from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, damage_batch, whole
 from engine.pipeline.pruning import SLACK_MS
 from engine.pipeline.splits import SkippedRange
-from engine.pipeline.storage import FolderEntry, OpenFile, join, opened, storage_of
+from engine.pipeline.storage import FolderEntry, OpenFile, join, open_path, storage_of
 from engine.pipeline.undecoded import rocksdb_index
 from engine.sentences import sentence
 
@@ -120,7 +120,7 @@ def index_parts(store: StorePlace, limits: QueryLimits, skipped: list[SkippedRan
                 yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, why, entries < 0)
             continue
         try:
-            with opened(file.path) as opened_file:
+            with open_path(file.path) as opened_file:
                 header = decode_header(opened_file.read(0, HEADER_SIZE))
         except CannotRead as error:
             yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, str(error), unread=True)
@@ -156,7 +156,7 @@ def _inspect_file(file: FolderEntry) -> tuple[Geometry | None, str, int]:
     be read.
     """
     try:
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             head = opened_file.read(0, HEADER_SIZE)
             if len(head) < HEADER_SIZE:
                 return (
@@ -185,7 +185,7 @@ def rows_of(part: IndexPart, columns: schema.Columns, fail: bool = False) -> Ite
 def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | None]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    with opened(part.path) as opened_file:
+    with open_path(part.path) as opened_file:
         for position in range(part.start, part.stop, BATCH_ROWS * ENTRY_SIZE):
             data = opened_file.read(position, min(BATCH_ROWS * ENTRY_SIZE, part.stop - position))
             entries = np.frombuffer(data[: len(data) // ENTRY_SIZE * ENTRY_SIZE], INDEX_ENTRY)

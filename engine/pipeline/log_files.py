@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from engine.codec import dledger
 from engine.codec.unit_scan import find_in_file
 from engine.errors import CannotRead
-from engine.pipeline.storage import OpenFile, join, opened, storage_of
+from engine.pipeline.storage import OpenFile, join, open_path, storage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _index_files(folder: str) -> list[LogFile]:
 
 def _small_file(path: str) -> bytes | None:
     try:
-        with opened(path) as file:
+        with open_path(path) as file:
             return file.read(0, _MAX_SMALL_BYTES)
     except CannotRead:
         return None
@@ -78,7 +78,7 @@ def _next_header(files: Sequence[LogFile], position: int) -> dledger.EntryHeader
     file = next((file for file in files if file.start <= position < file.end), None)
     if file is None:
         return None
-    with opened(file.path) as opened_file:
+    with open_path(file.path) as opened_file:
         start, stop = position - file.start, min(position - file.start + dledger.MAX_REMAINS_BYTES, file.size)
         while (unit := find_in_file(_FileBytes(file, opened_file), start, stop)) >= 0:
             header = _header_at(files, file.start + unit - dledger.HEADER_SIZE)
@@ -92,7 +92,7 @@ def _read(files: Sequence[LogFile], position: int, size: int) -> bytes:
     file = next((file for file in files if file.start <= position < file.end), None)
     if file is None:
         return b""
-    with opened(file.path) as opened_file:
+    with open_path(file.path) as opened_file:
         return opened_file.read(position - file.start, size)
 
 

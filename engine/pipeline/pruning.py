@@ -34,7 +34,7 @@ from engine.pipeline.filters import EVERYWHERE, QueryLimits, Span
 from engine.pipeline.log_files import LogFile
 from engine.pipeline.queue_files import Queue, list_queues, raw_end
 from engine.pipeline.splits import Ranges, Split, first_in
-from engine.pipeline.storage import ObjectStorage, OpenFile, opened, storage_of
+from engine.pipeline.storage import ObjectStorage, OpenFile, open_path, storage_of
 from engine.system_names import LMQ_PREFIX
 
 MIN_STRETCH_BYTES = 8 << 20
@@ -109,7 +109,7 @@ def _iter_claims(queue: Queue, limits: QueryLimits, for_query: bool) -> Iterator
         count = (file.size if for_query else min(file.size, queue.end - file.start)) // kind.itemsize
         if count <= 0 or (for_query and not is_asked):
             continue
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             for first_entry in range(0, count, _ENTRIES_AT_ONCE):
                 data = opened_file.read(
                     first_entry * kind.itemsize, min(_ENTRIES_AT_ONCE, count - first_entry) * kind.itemsize
@@ -251,7 +251,7 @@ def _checked_stretches(
         if range_start > file.start and first_in(split) != range_start:
             continue
         range_end = range_start
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             for size in run.sizes[:remaining].tolist():
                 if range_end + size > file.end or not _is_foreign_unit(
                     opened_file, range_end - file.start, size, limits
@@ -384,7 +384,7 @@ def _in_time(files: Sequence[LogFile], times: Span) -> Iterator[Span]:
 def _first_time(file: LogFile) -> int | None:
     """Return the store time of the unit that a file begins with; None where it begins with none, or cannot be read."""
     try:
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             head = opened_file.read(0, 80)
     except CannotRead:
         return None

@@ -21,7 +21,7 @@ from engine.pipeline.anchors import ErrorNotingFile, SplitBytes
 from engine.pipeline.files import StorePlace, log_files
 from engine.pipeline.log_files import LogFile
 from engine.pipeline.splits import NEAR_BYTES, Split, edge_of_zeros, first_in
-from engine.pipeline.storage import FolderEntry, join, opened, storage_of
+from engine.pipeline.storage import FolderEntry, join, open_path, storage_of
 
 BATCH_UNIT_SIZE = 46
 _NO_LIMIT = 1 << 63
@@ -150,7 +150,7 @@ def raw_end(queue: Queue) -> int:
 
 def _count_valid(queue: Queue, file: LogFile, count: int) -> int:
     lower, upper = 0, count
-    with opened(file.path) as opened_file:
+    with open_path(file.path) as opened_file:
         size = queue.unit_size
         if upper and _unit_place(opened_file.read((upper - 1) * size, size), queue.batch) is not None:
             return upper
@@ -167,7 +167,7 @@ def _entry(queue: Queue, offset: int) -> tuple[int, int] | None:
     """Return (physical offset, size) of the entry at byte ``offset`` of a queue, or None."""
     for file in reversed(queue.files):
         if file.start <= offset < file.end:
-            with opened(file.path) as opened_file:
+            with open_path(file.path) as opened_file:
                 return _unit_place(opened_file.read(offset - file.start, queue.unit_size), queue.batch)
     return None
 
@@ -210,7 +210,7 @@ def log_end(store: StorePlace, hints: Sequence[tuple[int, int]], live: bool = Fa
     Raises :class:`CannotRead`, because an unreadable byte is not the end of a log.
     """
     for file in reversed(log_files(store)):
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             if any(opened_file.read(0, 8)):
                 split = Split.of_file(store, file, followed=False)
                 checked_file = ErrorNotingFile(opened_file)

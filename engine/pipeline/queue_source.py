@@ -31,7 +31,7 @@ from engine.pipeline.log_files import LogFile
 from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.queue_files import Queue, files_of, queues_with_ends
 from engine.pipeline.splits import SkippedRange
-from engine.pipeline.storage import join, opened
+from engine.pipeline.storage import join, open_path
 from engine.pipeline.undecoded import rocksdb_queues
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _batch_stop(queue: Queue, file: LogFile, stop: int) -> tuple[int, bool]:
     """Return where the rows of a batch queue's file end, and whether an invalid unit ends them. Its reader reports
     errors.
     """
-    with contextlib.suppress(CannotRead), opened(file.path) as opened_file:
+    with contextlib.suppress(CannotRead), open_path(file.path) as opened_file:
         for position in range(0, stop, BATCH_ROWS * queue.unit_size):
             data = opened_file.read(position, min(BATCH_ROWS * queue.unit_size, stop - position))
             bad_units = np.flatnonzero(~_is_batch(np.frombuffer(data[: len(data) // 46 * 46], BATCH_CQ_UNIT)))
@@ -182,7 +182,7 @@ def rows_of(part: QueuePart, columns: schema.Columns, fail: bool = False) -> Ite
 def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
 
     kind = BATCH_CQ_UNIT if part.batch else CQ_UNIT
-    with opened(part.path) as opened_file:
+    with open_path(part.path) as opened_file:
         for position in range(part.start, part.stop, BATCH_ROWS * kind.itemsize):
             data = opened_file.read(position, min(BATCH_ROWS * kind.itemsize, part.stop - position))
             units = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
@@ -244,7 +244,7 @@ class _ExtFiles:
         if file is None:
             return None
         if not self._start <= offset < self._end or min(offset + _MAX_EXT_BYTES, file.end) > self._end:
-            with opened(file.path) as opened_file:
+            with open_path(file.path) as opened_file:
                 self._data = opened_file.read(offset - file.start, _EXT_BYTES)
             self._start, self._end = offset, offset + len(self._data)
         position = offset - self._start

@@ -33,7 +33,7 @@ from engine.pipeline.anchors import ErrorNotingFile, SplitBytes, find_anchor
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.files import StorePlace, Unread, log_files, look_concurrently
 from engine.pipeline.log_files import LogFile
-from engine.pipeline.storage import opened
+from engine.pipeline.storage import open_path
 from engine.sentences import sentence
 
 MAX_SPLITS = 1 << 20
@@ -204,7 +204,7 @@ def _can_be_opened(file_split: Split) -> bool:
 
 def _opening(split: Split) -> CannotRead | None:
     try:
-        with opened(split.path):
+        with open_path(split.path):
             return None
     except CannotRead as error:
         return error
@@ -272,7 +272,7 @@ def read_split(
     """
     walk = BulkWalk(crc, with_tags, topics, levels, rows)
     try:
-        with opened(split.path) as opened_file:
+        with open_path(split.path) as opened_file:
             file = ErrorNotingFile(opened_file)
             yield from _Reading(split, file, walk).blocks(look_back)
         if fail and file.error is not None:
@@ -287,7 +287,7 @@ def read_split(
 
 def first_in(split: Split, look_back: int = LOOK_BACK_BYTES) -> int:
     """Absolute offset of the first thing that starts at or behind ``split.start``, −1 where the file ends before."""
-    with opened(split.path) as file:
+    with open_path(split.path) as file:
         return _Reading(split, ErrorNotingFile(file), BulkWalk(False, False)).first(look_back)
 
 
@@ -442,7 +442,7 @@ def _file_split(store: StorePlace, files: Sequence[LogFile], number: int, follow
 def _last_with_data(files: Sequence[LogFile]) -> int:
     for number in range(len(files) - 1, -1, -1):
         try:
-            with opened(files[number].path) as file:
+            with open_path(files[number].path) as file:
                 if any(file.read(0, 8)):
                     return number
         except CannotRead:  # it may hold data: whoever reads it tells that nobody knows
@@ -465,7 +465,7 @@ def edge_of_zeros(file_split: Split) -> int:
     """Return a position near the end of the written bytes, by bisection: a guess where zeros lie in between."""
     lower, upper = 0, file_split.file_size // NEAR_BYTES
     try:
-        with opened(file_split.path) as file:
+        with open_path(file_split.path) as file:
             while lower < upper:
                 middle = (lower + upper) // 2
                 if any(file.read(middle * NEAR_BYTES, NEAR_BYTES)):

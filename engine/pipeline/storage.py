@@ -25,49 +25,49 @@ from engine.sentences import sentence
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
-_NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""What it says of a path, or of where a link leads, that nothing is there; all else says that nothing is known."""
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""Errors after which a path, or the target of a link, is known to be absent; after others nothing is known about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """Something in a folder: its name, its whole path, and its length in bytes, −1 for a folder.
+    """A file or folder: its name, its complete path, and its length in bytes, −1 for a folder.
 
-    If it could not be examined, ``why`` says why, and :attr:`size` raises that.
+    ``problem`` is the reason if it could not be examined; then :attr:`size` raises.
     """
 
     name: str
     path: str
     length: int
-    why: str = ""
+    problem: str = ""
 
     @property
     def size(self) -> int:
-        """Length in bytes, −1 for a folder; raises :class:`CannotRead` where that is not known."""
-        if self.why:
-            raise CannotRead(self.why, file=self.path)
+        """Length in bytes, −1 for a folder; raises :class:`CannotRead` if it is unknown."""
+        if self.problem:
+            raise CannotRead(self.problem, file=self.path)
         return self.length
 
     @property
     def may_be_folder(self) -> bool:
-        """Return whether it is a folder, or of unknown kind."""
-        return bool(self.why) or self.length < 0
+        """True if it is a folder, or of unknown kind."""
+        return bool(self.problem) or self.length < 0
 
 
 class OpenFile(Protocol):
-    """A file that is open for reading. ``descriptor`` is −1 where only calls can read."""
+    """A file that is open for reading. ``descriptor`` is −1 if only :meth:`read` can read it."""
 
     @property
     def descriptor(self) -> int: ...
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` on, short where the file ends; raises :class:`CannotRead`."""
+        """Return bytes from ``position`` on, fewer at the end of the file. Raises :class:`CannotRead`."""
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """Fill ``view`` from ``position`` on; gives the number of bytes; raises :class:`CannotRead`."""
+        """Fill ``view`` from ``position`` on and return the number of bytes. Raises :class:`CannotRead`."""
 
     def next_data(self, position: int) -> int:
-        """The first position at or behind ``position`` that may hold other than zero bytes, −1 for none."""
+        """Return the first position from ``position`` on that may hold a byte other than zero, −1 for none."""
 
     def close(self) -> None: ...
 
@@ -76,20 +76,18 @@ class Storage(Protocol):
     """Folders and files by path, links followed."""
 
     def listing(self, folder: str) -> list[FolderEntry]:
-        """Return the entries of ``folder``, by name; [] without it; raises :class:`CannotRead` where it cannot be
-        listed.
-        """
+        """Return the entries of ``folder`` by name; [] if it is absent. Raises :class:`CannotRead`."""
 
     def is_folder(self, path: str) -> bool:
-        """Return whether ``path`` is a folder; raises :class:`CannotRead` where that cannot be known."""
+        """Return True if ``path`` is a folder. Raises :class:`CannotRead` if that is unknown."""
 
     def open(self, path: str) -> OpenFile:
-        """Raises :class:`CannotRead`."""
+        """Open a file. Raises :class:`CannotRead`."""
 
 
 def storage_of(path: str) -> tuple[Storage, str]:
-    """The storage that holds ``path``, and how the path is called there."""
-    if path.startswith("file:/"):  # Spark's own tables say file:/PATH, others file:///PATH
+    """Return the storage that holds ``path``, and the path's name there."""
+    if path.startswith("file:/"):  # Spark's own tables have file:/PATH, others file:///PATH
         return LocalStorage(), f"/{path.removeprefix('file:').lstrip('/')}"
     if _SCHEME.match(path):
         return ObjectStorage(path[: path.index("://") + 3]), path
@@ -97,13 +95,13 @@ def storage_of(path: str) -> tuple[Storage, str]:
 
 
 def join(folder: str, *names: str) -> str:
-    """Path of ``names`` below ``folder``."""
+    """Return the path of ``names`` below ``folder``."""
     return "/".join((folder.rstrip("/") or "", *names))
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[OpenFile]:
-    """The file at ``path``, closed again at the end of the block; raises :class:`CannotRead`."""
+def open_path(path: str) -> Iterator[OpenFile]:
+    """Open the file at ``path`` for a block. Raises :class:`CannotRead`."""
     storage, local = storage_of(path)
     file = storage.open(local)
     try:
@@ -113,13 +111,13 @@ def opened(path: str) -> Iterator[OpenFile]:
 
 
 class LocalStorage:
-    """Disks of this machine."""
+    """The disks of this machine."""
 
     def listing(self, folder: str) -> list[FolderEntry]:
         """Return the entries of ``folder``, by name; files and folders only."""
         try:
             with os.scandir(folder) as entries:
-                files = [listed for entry in entries if (listed := _listed(entry)) is not None]
+                files = [listed for entry in entries if (listed := _entry_of(entry)) is not None]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -129,11 +127,11 @@ class LocalStorage:
         return sorted(files, key=lambda listed: listed.name)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether ``path`` is a folder."""
+        """Return True if ``path`` is a folder."""
         try:
             return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116  paths are text here, as in the other storage
         except OSError as error:
-            if error.errno in _NOWHERE:
+            if error.errno in _ABSENT:
                 return False
             raise CannotRead(
                 sentence("cannot be looked at: {error}", error=sentence(error.strerror or str(error))), file=path
@@ -146,7 +144,7 @@ class LocalStorage:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
-                regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
             except OSError:
                 os.close(descriptor)
                 raise
@@ -154,17 +152,17 @@ class LocalStorage:
             raise CannotRead(
                 sentence("cannot be read: {error}", error=sentence(error.strerror or str(error))), file=path
             ) from error
-        if regular:
+        if is_regular:
             return LocalFile(path, descriptor)
         os.close(descriptor)
         raise CannotRead(sentence("expected a regular file"), file=path)
 
 
-def _listed(entry: os.DirEntry[str]) -> FolderEntry | None:
+def _entry_of(entry: os.DirEntry[str]) -> FolderEntry | None:
     try:
         info = entry.stat()
     except OSError as error:
-        if error.errno in _NOWHERE:
+        if error.errno in _ABSENT:
             return None  # a link to nothing, or gone since it was listed
         return FolderEntry(
             entry.name,
@@ -185,13 +183,13 @@ class LocalFile:
     descriptor: int
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` on, short where the file ends."""
+        """Return bytes from ``position`` on, fewer at the end of the file."""
         try:
             pieces = [os.pread(self.descriptor, size, position)]
-            done = len(pieces[0])
-            while len(pieces[-1]) > 0 and done < size:
-                pieces.append(os.pread(self.descriptor, size - done, position + done))
-                done += len(pieces[-1])
+            read_bytes = len(pieces[0])
+            while len(pieces[-1]) > 0 and read_bytes < size:
+                pieces.append(os.pread(self.descriptor, size - read_bytes, position + read_bytes))
+                read_bytes += len(pieces[-1])
         except OSError as error:
             raise CannotRead(
                 sentence("cannot be read: {error}", error=sentence(error.strerror or str(error))),
@@ -201,7 +199,7 @@ class LocalFile:
         return b"".join(pieces)
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """Fill ``view``; may stop short of it before the file ends."""
+        """Fill ``view`` and return the number of bytes; may stop before the end of the file."""
         try:
             return os.preadv(self.descriptor, [view], position)
         except OSError as error:
@@ -212,14 +210,14 @@ class LocalFile:
             ) from error
 
     def next_data(self, position: int) -> int:
-        """Find the next data as the file system knows it: holes read as zero bytes."""
+        """Return the next data by the file system's map of holes, which read as zero bytes."""
         try:
             return os.lseek(self.descriptor, position, os.SEEK_DATA)
         except OSError as error:
             return -1 if error.errno == errno.ENXIO else position
 
     def close(self) -> None:
-        """Close it; once."""
+        """Close the file; to be called once."""
         os.close(self.descriptor)
 
 
@@ -242,7 +240,7 @@ class ObjectStorage:
         return sorted(entries, key=lambda listed: listed.name)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether anything lies below ``path``."""
+        """Return True if an object is below ``path``."""
         from pyarrow import fs
 
         system, object_path = _arrow_system(path)
@@ -300,7 +298,7 @@ class ObjectFile:
         self._file = file
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` on, short where the object ends."""
+        """Return bytes from ``position`` on, fewer at the end of the object."""
         try:
             size = min(size, self._file.size() - position)
             return bytes(self._file.read_at(size, position)) if size > 0 else b""
@@ -316,9 +314,9 @@ class ObjectFile:
         return len(data)
 
     def next_data(self, position: int) -> int:
-        """Objects have no holes."""
+        """Return ``position``: objects have no holes."""
         return position
 
     def close(self) -> None:
-        """Close it."""
+        """Close the object."""
         self._file.close()

@@ -27,7 +27,7 @@ from engine.pipeline.anchors import SplitBytes
 from engine.pipeline.files import StorePlace, log_files
 from engine.pipeline.log_files import LogFile
 from engine.pipeline.splits import NEAR_BYTES, Split, first_in
-from engine.pipeline.storage import opened
+from engine.pipeline.storage import open_path
 
 MARK_DISTANCE_FACTOR = 4
 """How many times as far from the newest mark as its neighbour a mark lies."""
@@ -316,7 +316,7 @@ class Log:
         first_offset = first_in(split) if position else file.start
         if not 0 <= first_offset < stop:
             return
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             for item in walk_file(SplitBytes(split, opened_file), first_offset, stop, crc=False, decode=split.decode):
                 if isinstance(item, Unit):
                     yield item
@@ -325,6 +325,6 @@ class Log:
         return KnownUnit(unit.offset, unit.size, unit.store_timestamp, self._digest(file, unit.offset, unit.size))
 
     def _digest(self, file: LogFile, offset: int, size: int) -> str:
-        with opened(file.path) as opened_file:
+        with open_path(file.path) as opened_file:
             data = opened_file.read(offset - file.start, min(size, DIGESTED_BYTES))
         return hashlib.blake2b(data, digest_size=8).hexdigest()

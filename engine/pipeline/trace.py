@@ -170,11 +170,11 @@ def _in_batches(split: Split, block: UnitColumns, units: int, keys: KeySet) -> I
 def _in_damage(split: Split, block: Damage, keys: KeySet) -> Iterator[Row]:
     """Yield keys that stand as words in bytes that are no unit."""
     from engine.errors import CannotRead
-    from engine.pipeline.storage import opened
+    from engine.pipeline.storage import open_path
 
     end = min(block.offset + block.size, split.file_start + split.file_size)
     try:
-        with opened(split.path) as file:
+        with open_path(split.path) as file:
             for offset in range(block.offset, end, _PIECE_BYTES):
                 data = file.read(offset - split.file_start, min(_PIECE_BYTES + _MAX_KEY_BYTES, end - offset))
                 for word in _WORDS.finditer(data):

@@ -291,9 +291,9 @@ class Connection(asyncio.Protocol):
             size = self.held_bytes
             self._noted = size >= SMALL_BYTES
             self._memory.note(self, size)
-        self.read_on()
+        self.resume_reading()
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         """Read on, unless the other side does not read, or there is no memory for what it sends."""
         transport = self._transport
         if transport is None or transport.is_closing():

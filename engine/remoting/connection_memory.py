@@ -1,7 +1,7 @@
-"""Memory that a server keeps for all its connections: incomplete frames, and answers that were not read yet.
+"""Limit the memory of all connections of a server: incomplete frames, and answers that clients have not read yet.
 
-Each connection has its own mark for answers (the transport's, 64 KiB): above it no further request is answered. This
-module limits the sum over all connections, because a thousand connections just below their marks also need much memory.
+Each connection has its own limit for answers (the transport's high-water mark, 64 KiB): above it no further request is
+answered. This module limits the sum, because a thousand connections just below their limits also need much memory.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 
 LIMIT_BYTES = 512 << 20
-"""Bytes that all connections may hold together; above them frames that are not whole wait, all but the oldest."""
+"""Bytes that all connections may hold together. Above it incomplete frames wait, except that of the oldest holder."""
 SMALL_BYTES = 64 << 10
 """Bytes of one connection that are not counted."""
 STALL_TIMEOUT_S = 10.0
-"""A connection that neither takes nor brings a byte for that long is ended, while the sum is above the limit."""
+"""While the sum is above the limit, a connection without progress for this time is ended."""
 _POLL_INTERVAL_S = 1.0
 _log = logging.getLogger(__name__)
 
 
 class ConnectionMemory:
-    """The sum, and the actions while it is above ``limit``. Above twice the limit the connection that has held memory
-    longest is ended.
+    """The bytes that connections hold. Above ``limit`` connections wait; above twice the limit the one that has held
+    memory longest is ended.
     """
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
         self._held: dict[Connection, int] = {}
-        """Who began to hold first stands first."""
+        """Bytes by connection; the connection that has held memory longest comes first."""
         self._progress_times: dict[Connection, float] = {}
         self._waiting: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self.total = 0
 
     def note(self, holder: Connection, size: int) -> None:
-        """Note that ``holder`` keeps ``size`` bytes now."""
+        """Record that ``holder`` holds ``size`` bytes now."""
         if size < SMALL_BYTES:
             if holder in self._held:
                 self.forget(holder)
@@ -52,21 +52,21 @@ class ConnectionMemory:
         if not old_size:
             self._progress_times[holder] = asyncio.get_running_loop().time()
         while self.total > 2 * self._limit and self._held:
-            self._end(next(iter(self._held)), "it holds memory longest")
+            self._end_connection(next(iter(self._held)), "it has held memory longest")
         if self.total > self._limit and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_POLL_INTERVAL_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_POLL_INTERVAL_S, self._end_stalled)
         elif size < old_size:
             self._wake()
 
     def forget(self, holder: Connection) -> None:
-        """``holder`` keeps nothing any more."""
+        """Record that ``holder`` holds nothing any more."""
         self._waiting.pop(holder, None)
         self._progress_times.pop(holder, None)
         self.total -= self._held.pop(holder, 0)
         self._wake()
 
     def may_read(self, holder: Connection) -> bool:
-        """Return whether ``holder`` may read more of a frame; if not, its ``read_on`` is called once it may."""
+        """Return True if ``holder`` may read more of a frame; else its ``resume_reading`` is called when it may."""
         if self.total <= self._limit or holder not in self._held:
             return True
         if next((candidate for candidate in self._held if not candidate.is_congested), None) is holder:
@@ -79,9 +79,9 @@ class ConnectionMemory:
         for holder in waiting:
             if self.may_read(holder):
                 self._progress_times[holder] = asyncio.get_running_loop().time()
-                holder.read_on()
+                holder.resume_reading()
 
-    def _look(self) -> None:
+    def _end_stalled(self) -> None:
         """End holders that make no progress while the sum is above the limit."""
         loop = asyncio.get_running_loop()
         self._timer = None
@@ -93,17 +93,17 @@ class ConnectionMemory:
                 self._progress_times[holder] = loop.time()
                 self.note(holder, size)
             elif self.total > self._limit and loop.time() - self._progress_times[holder] >= STALL_TIMEOUT_S:
-                self._end(holder, sentence("it stood still for {seconds:g} s", seconds=STALL_TIMEOUT_S))
+                self._end_connection(holder, sentence("it stood still for {seconds:g} s", seconds=STALL_TIMEOUT_S))
         if self.total > self._limit and self._timer is None:
-            self._timer = loop.call_later(_POLL_INTERVAL_S, self._look)
+            self._timer = loop.call_later(_POLL_INTERVAL_S, self._end_stalled)
 
-    def _end(self, holder: Connection, why: str) -> None:
+    def _end_connection(self, holder: Connection, reason: str) -> None:
         _log.warning(
             "%s is ended: all connections together hold %d bytes, more than %d, and %s",
             holder.peer,
             self.total,
             self._limit,
-            why,
+            reason,
         )
         self.forget(holder)
         holder.abort()

@@ -19,7 +19,7 @@ from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.sentences import join, plural, sentence, with_and
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
-"""Subjects of questions."""
+"""Kinds of content that a reader or writer may need."""
 Format = Literal["RocksDB", "DLedger log", "compaction log"]
 
 SUBJECT_WORDS: dict[Subject, str] = {
@@ -133,7 +133,7 @@ class UndecodedPart:
     """True for a RocksDB of unknown content in a store without queue files: the queues may be in it."""
 
     def reason(self, subject: Subject) -> str:
-        """The reason why nothing is known about ``subject``."""
+        """Return the reason why nothing is known about ``subject``."""
         return sentence(
             "unknown: {subject} in a {format} ({folder}/), which is not decoded",
             subject=self._subject_words(subject),
@@ -147,7 +147,7 @@ class UndecodedPart:
         return _QUEUES_PERHAPS if self.may_hold_queues and subject == "queues" else SUBJECT_WORDS[subject]
 
     def reason_without(self, subject: Subject, need: str) -> str:
-        """The reason why nothing is known about ``subject`` where ``need`` is not met."""
+        """Return the reason why nothing is known about ``subject``; ``need`` says what is missing to read it."""
         return sentence(
             "unknown: {subject} in a {format} ({folder}/). {need}",
             subject=SUBJECT_WORDS[subject],
@@ -157,7 +157,7 @@ class UndecodedPart:
         )
 
     @property
-    def is_in_the_way_of_writing(self) -> bool:
+    def forbids_writing(self) -> bool:
         """True if a writer would leave this part behind, or build files next to it that a broker reads from it."""
         return self.holds_data or bool(self.subjects & _ALWAYS_COUNT)
 
@@ -190,7 +190,7 @@ class Mode(NamedTuple):
 
     key: str
     value: str
-    what: str
+    content: str
 
 
 MODES = (
@@ -214,7 +214,7 @@ nothing. A store whose RocksDB has rows that it would revive is refused for thes
 
 
 def modes_in(settings: Mapping[str, str]) -> list[Mode]:
-    """The entries of :data:`MODES` that a broker's configuration turns on."""
+    """Return the entries of :data:`MODES` that a broker's configuration turns on."""
     return [mode for mode in MODES if settings.get(mode.key, "").strip().lower() == mode.value.lower()]
 
 
@@ -227,16 +227,16 @@ def refuses_double_write(settings: Mapping[str, str]) -> bool:
 
 
 def find_undecoded(listing: FolderListing) -> list[UndecodedPart]:
-    """Every undecoded part of a store, in the order of their folders."""
+    """Return every undecoded part of a store, in the order of their folders."""
     return sorted(_find(listing), key=lambda part: part.folder)
 
 
-def answering(
+def find_needed_part(
     parts: Sequence[UndecodedPart], subject: Subject, *, files_count: bool | None = True
 ) -> UndecodedPart | None:
-    """The part that makes a question about ``subject`` unanswerable, or None.
+    """Return the part without which nothing is known about ``subject``, or None.
 
-    ``files_count``: whether a broker reads the file queues next to a RocksDB of queues; None if unknown.
+    ``files_count``: True if a broker reads the file queues next to a RocksDB of queues; None if that is unknown.
     """
     for part in parts:
         if subject not in part.subjects or not (part.holds_data or subject in _ALWAYS_COUNT):
@@ -247,24 +247,24 @@ def answering(
     return next((part for part in parts if part.may_hold_queues), None) if subject == "queues" else None
 
 
-def in_the_way_of_writing(parts: Iterable[UndecodedPart]) -> UndecodedPart | None:
-    """The first part that forbids to write into the store, or None."""
-    return next((part for part in parts if part.is_in_the_way_of_writing), None)
+def part_that_forbids_writing(parts: Iterable[UndecodedPart]) -> UndecodedPart | None:
+    """Return the first part because of which nothing may be written into the store, or None."""
+    return next((part for part in parts if part.forbids_writing), None)
 
 
 def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
-    found_log = _log_of_dledger(listing)
-    if found_log is not None:
-        yield found_log
-    looked_at = 0
+    log_part = _log_of_dledger(listing)
+    if log_part is not None:
+        yield log_part
+    folder_count = 0
     pending = [("", 0)]
-    while pending and looked_at < _MAX_FOLDERS:
+    while pending and folder_count < _MAX_FOLDERS:
         folder, depth = pending.pop(0)
-        looked_at += 1
+        folder_count += 1
         entries = [Entry(*entry) for entry in listing.entries(folder)]
         folders = [entry.name for entry in entries if entry.is_folder]
         if folder and "commitlog" in folders:
-            continue  # a copy of another store that is kept here
+            continue  # a copy of another store
         if folder:
             part = _part(listing, folder, entries)
             if part is not None:
@@ -273,9 +273,9 @@ def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
         if folder in _QUEUE_FOLDERS or depth == _MAX_DEPTH:
             continue
         for name in folders:
-            below = f"{folder}/{name}" if folder else name
-            if below not in _SKIPPED_FOLDERS:
-                pending.append((below, depth + 1))
+            path = f"{folder}/{name}" if folder else name
+            if path not in _SKIPPED_FOLDERS:
+                pending.append((path, depth + 1))
 
 
 def _part(listing: FolderListing, folder: str, entries: list[Entry]) -> UndecodedPart | None:
@@ -376,8 +376,8 @@ def _has_file_queues(listing: FolderListing, root: str) -> bool:
 
 def _dledger(listing: FolderListing, folder: str, entries: list[Entry], files: list[NamedFile]) -> UndecodedPart | None:
     names = {entry.name for entry in entries if entry.is_folder}
-    called_so = "/" not in folder and folder.startswith(FOLDER_PREFIX)
-    if not called_so and "data" not in names:
+    has_name = "/" not in folder and folder.startswith(FOLDER_PREFIX)
+    if not has_name and "data" not in names:
         return None
     inner = [
         NamedFile(f"{part}/{name}", size)
@@ -461,9 +461,9 @@ def _compaction(listing: FolderListing, entries: list[Entry]) -> UndecodedPart |
             continue
         for queue, _, is_folder in listing.entries(f"{_COMPACTION}/{topic.name}"):
             files = list(listing.entries(f"{_COMPACTION}/{topic.name}/{queue}")) if is_folder else []
-            held_bytes = sum(length for _, length, below_is_folder in files if not below_is_folder)
-            compacted += [f"{topic.name}/{queue}"] if held_bytes else []
-            size += held_bytes
+            queue_bytes = sum(length for _, length, is_inner_folder in files if not is_inner_folder)
+            compacted += [f"{topic.name}/{queue}"] if queue_bytes else []
+            size += queue_bytes
     if not size:
         return None
     words = plural(

@@ -19,7 +19,7 @@ from engine.mapped.disk import Disk, DiskLock
 from engine.mapped.folder_listing import ReadingListing
 from engine.mapped.reading import Reading
 from engine.releases import NEWEST, Release
-from engine.rules.undecoded import find_undecoded, in_the_way_of_writing
+from engine.rules.undecoded import find_undecoded, part_that_forbids_writing
 from engine.rules.unit_check import Request
 from engine.sentences import sentence
 from engine.services.rebuild import Rebuild
@@ -45,7 +45,7 @@ def refuse_undecoded(root: Path) -> None:
 
     """
     reading = Reading()
-    part = in_the_way_of_writing(find_undecoded(ReadingListing(reading, root)))
+    part = part_that_forbids_writing(find_undecoded(ReadingListing(reading, root)))
     reading.refuse("a part that is not decoded may be there")
     if part is not None:
         raise Undecoded(part.refusal, file=str(root))

@@ -87,8 +87,8 @@ def test_the_packaged_java_is_asked_without_the_module_that_it_lacks(tmp_path, m
     real.parent.mkdir()
     real.write_text('#!/bin/sh\nfor one do echo "[$one]"; done\n')
     real.chmod(0o755)
-    home = java.wrapped(real)
+    home = java.make_wrapped_home(real)
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "a b", "-cp", "x"]
     process = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
     assert process.stdout.split("\n")[:-1] == ["[-Xmx1g]", "[a b]", "[-cp]", "[x]"]
-    assert java.wrapped(real) == home
+    assert java.make_wrapped_home(real) == home

@@ -10,7 +10,7 @@ from engine.pipeline import schema, storage
 from engine.pipeline.files import find_stores
 from engine.pipeline.options import LogOptions, Options
 from engine.pipeline.splits import LOOK_BACK_BYTES, plan
-from engine.pipeline.storage import opened, storage_of
+from engine.pipeline.storage import open_path, storage_of
 from engine.pipeline.unit_rows import rows_of
 
 pytestmark = pytest.mark.spark
@@ -70,7 +70,7 @@ def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
 
 
 def test_a_failed_request_is_an_error_of_one_line(s3, monkeypatch):
-    with pytest.raises(CannotRead, match="cannot be read") as caught, opened("s3://fleet/nothing"):
+    with pytest.raises(CannotRead, match="cannot be read") as caught, open_path("s3://fleet/nothing"):
         pass
     assert "\n" not in str(caught.value)
     storage._arrow_root.cache_clear()

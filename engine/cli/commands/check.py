@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
     limit = SEVERITIES.index(args.fail_on)
     with open_named_store(args, out) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
-        findings = list(check(store, only=only, progress=lambda done, _: progress.at(done)))
+        findings = list(check(store, only=only, progress=lambda done, _: progress.update(done)))
     print_findings(
         [finding.record() for finding in findings],
         out,

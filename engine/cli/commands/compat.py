@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     is_single = args.target is not None or args.to_mode is not None
     pairs = (pair,) if is_single else tuple(dict.fromkeys((*all_pairs(), pair)))
     with Progress("compat", 1, out.quiet) as progress:
-        options = CompatOptions(pairs, configuration, progress.at)
+        options = CompatOptions(pairs, configuration, progress.update)
         answers = compare(lambda: open_store(args.store, read_config(args)), options)
     chosen = next(answer for answer in answers if (answer.release, answer.mode) == pair)
     if out.as_json:

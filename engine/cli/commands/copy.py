@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         config = quiet(target_config(_sizes(args.store, given_settings), given_settings))
         total = source.log.end_offset - max(source.log.min_offset, 0)
         with Progress("copy", total, out.quiet) as progress:
-            done = copy_store(source, target, config, unit_filter, progress.at, stated_release(args, source))
+            done = copy_store(source, target, config, unit_filter, progress.update, stated_release(args, source))
     losses = {
         "leftBehind": done.left_behind,
         "bytesLeftBehind": done.left_size,

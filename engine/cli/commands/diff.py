@@ -63,7 +63,7 @@ class _Control:
 
     def report(self, done: float, total: float | None = None) -> None:
         """Show the progress."""
-        self._progress.at(int(done), int(total) if total is not None else None)
+        self._progress.update(int(done), int(total) if total is not None else None)
 
 
 def _record(row: Row) -> dict[str, Any]:

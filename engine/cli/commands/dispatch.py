@@ -143,8 +143,8 @@ def _built(
     length = store.log.end_offset - max(store.log.min_offset, 0)
     with Progress("dispatch", length, out.quiet) as progress:
         if target is None:
-            return rebuild_in_place(store, config, backup, progress.at, release)
-        return rebuild_beside(store, target, config, progress.at, release)
+            return rebuild_in_place(store, config, backup, progress.update, release)
+        return rebuild_beside(store, target, config, progress.update, release)
 
 
 def _tell(done: Rebuilt, path: str, out: Output, backup: Backup | None = None) -> None:

@@ -66,7 +66,7 @@ def _search(store: StoreSnapshot, text: str, out: Output) -> Unit | tuple[Damage
 
     store.settle_log_end()
     with Progress("message", store.log.sequence.total_size, out.quiet) as progress:
-        place = next(where(store, text, progress=progress.at)).physical_offset
+        place = next(where(store, text, progress=progress.update)).physical_offset
     if place is None:
         return None
     unit = store.log.seen_at(place)

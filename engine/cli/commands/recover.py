@@ -143,7 +143,7 @@ def _plan_with_progress(
 ) -> RecoveryPlan:
     """Return the plan; show progress while the log is read, and while lost messages are counted."""
     with Progress("recover", 1, out.quiet) as progress:
-        return plan(store, release, heal=heal, losses=losses, look=WalkOptions(progress.at))
+        return plan(store, release, heal=heal, losses=losses, look=WalkOptions(progress.update))
 
 
 def _apply(args: argparse.Namespace, out: Output) -> int:
@@ -183,7 +183,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
                 release=release,
                 services=False,
                 empty_log=args.empty_log,
-                progress=lambda place: progress.at(max(place - begin, 0)),
+                progress=lambda place: progress.update(max(place - begin, 0)),
             )
         with opened:
             done = replace(opened.recovery_plan, undispatched=planned.undispatched, dropped=planned.dropped)

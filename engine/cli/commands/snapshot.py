@@ -1,6 +1,4 @@
-"""``snapshot``: a byte-exact copy of a store beside its manifest of hashes: the first thing to do with a damaged
-store.
-"""
+"""``snapshot``: copy a store byte for byte, with a manifest of hashes: the first step on a damaged store."""
 
 from __future__ import annotations
 
@@ -32,9 +30,9 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_to_write(args, out) as store:
-        elsewhere = store.folders.followed if store.folders is not None else ()
-    if elsewhere:
-        folders = ", ".join(folder.path for folder in elsewhere)
+        outside_folders = store.folders.followed if store.folders is not None else ()
+    if outside_folders:
+        folders = ", ".join(folder.path for folder in outside_folders)
         raise UsageError(
             sentence(
                 ("a snapshot contains only the store's own folder, but the log is in {folders}: copy that, too"),
@@ -43,23 +41,23 @@ def run(args: argparse.Namespace, out: Output) -> int:
         )
     plan = plan_copy(args.store, args.to, recovery_set=args.recovery_set)
     with Progress("snapshot", plan.bytes, out.quiet) as progress:
-        done = copy_out(plan, progress.at)
+        copied = copy_out(plan, progress.update)
     record = {
         "type": "snapshot",
         "source": str(plan.source),
         "destination": str(plan.destination),
-        "files": done.files,
-        "bytes": done.bytes,
-        "changed": done.changed,
-        "manifest": str(done.manifest),
+        "files": copied.files,
+        "bytes": copied.bytes,
+        "changed": copied.changed,
+        "manifest": str(copied.manifest),
     }
     out.record(record)
     out.line(
-        f"{number_of(done.files, 'file', 'files')}, {size_text(done.bytes)} copied to "
-        f"{plan.destination}; manifest {done.manifest.name}"
+        f"{number_of(copied.files, 'file', 'files')}, {size_text(copied.bytes)} copied to "
+        f"{plan.destination}; manifest {copied.manifest.name}"
     )
     for name in plan.loops:
         out.say(f"{name} links to a folder that contains it: it is not in the snapshot")
-    for name in done.changed:
+    for name in copied.changed:
         out.say(f"{name} changed while it was copied: the broker is writing; the manifest marks it")
     return 0

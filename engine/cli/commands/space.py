@@ -109,7 +109,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             space = quick_space(store)
         else:
             with Progress("space", store.log.sequence.total_size, out.quiet) as progress:
-                space = space_of(store, progress=lambda done, _total: progress.at(done))
+                space = space_of(store, progress=lambda done, _total: progress.update(done))
         forecast = retention(store)
     if not out.as_json:
         _for_people(space, out)

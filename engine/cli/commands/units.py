@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
         units, stop = 0, Stop(max(begin, 0), "end", sentence("the commit log has no files"))
         with Progress("units", total, out.quiet or not out.as_json) as progress:
-            for item in _items(store, unit_filter, start, args, out, lambda offset: progress.at(offset - begin)):
+            for item in _items(store, unit_filter, start, args, out, lambda offset: progress.update(offset - begin)):
                 if isinstance(item, Stop):
                     stop = item
                     break

@@ -101,7 +101,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
-            for result in look_for(store, args.id, args.topic, args.group, progress.at):
+            for result in look_for(store, args.id, args.topic, args.group, progress.update):
                 missing &= result.verdict in _NOT_FOUND
                 _show(result, store, out)
         if args.tag:

@@ -20,7 +20,7 @@ BATCH_CQ_UNIT = 46
 
 
 class _Length(NamedTuple):
-    """Length of one kind of file as the configuration has it, and the lengths that are there."""
+    """Configured length of one kind of file, and the lengths of the store's files (bytes)."""
 
     keys: tuple[str, ...]
     expected: int
@@ -29,12 +29,14 @@ class _Length(NamedTuple):
 
 
 def findings(store: StoreSnapshot, config: MessageStoreConfig) -> Iterator[Finding]:
-    """CF05: settings under which a broker would not find the store as it expects it, or would read it differently."""
+    """CF05: settings under which a broker would refuse the store's files, or read them differently."""
     if store.paths is None:
         return
     for length in _lengths(store, config):
         if length.actual and length.expected not in length.actual:
-            yield _wrong_length(length, all(key in config.given for key in length.keys), _fitting(store, length))
+            yield _wrong_length(
+                length, all(key in config.given for key in length.keys), _fitting_settings(store, length)
+            )
     yield from _out_of_bounds(config)
     refused = refused_by_releases(config.file)
     if refused is not None:
@@ -70,8 +72,8 @@ def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def _fitting(store: StoreSnapshot, length: _Length) -> dict[str, int]:
-    """Settings with which a broker would create files of these lengths, as far as they can be inferred."""
+def _fitting_settings(store: StoreSnapshot, length: _Length) -> dict[str, int]:
+    """Return settings with which a broker would create files of these lengths; none if they cannot be inferred."""
     actual_size, _ = max(length.actual.items())
     if len(length.keys) == 1:
         return {length.keys[0]: actual_size}
@@ -81,7 +83,7 @@ def _fitting(store: StoreSnapshot, length: _Length) -> dict[str, int]:
 
 
 def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
-    """Values that a broker reads but replaces by the nearest one within its bounds."""
+    """Yield findings on values that a broker replaces by the nearest allowed value."""
     for key, value, clamped_value in config.clamped():
         if key in config.given:
             text = sentence(
@@ -95,7 +97,7 @@ def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
 
 
 def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int]) -> Finding:
-    """Keys that are not in the file stand for RocketMQ's defaults, and another value may be meant: only a note."""
+    """Return the finding on a wrong length; only a note for a default, which the real broker may have changed."""
     actual_size, path = max(length.actual.items())
     keys = ", ".join(length.keys)
     text = plural(
@@ -122,7 +124,7 @@ def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int])
 
 
 def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
-    """A broker that follows this path writes into another store."""
+    """Return the finding on a path to another store: a broker with this setting would write there."""
     text = sentence(
         "{key} is {path}, which is another store than {root}; it was not followed"
         if path.is_there
@@ -136,8 +138,10 @@ def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
 
 
 def _mapped_path(path: ConfiguredPath) -> Finding:
-    """A copy of a store naturally has another path: a note."""
-    text = sentence("{key} is {told}, this store has {here}", key=path.key, told=path.path, here=path.place)
+    """Return the note on a path that differs only because the store is a copy."""
+    text = sentence(
+        "{key} is {configured}, this store has {place}", key=path.key, configured=path.path, place=path.place
+    )
     return catalogue.CF05.finding(
         text, None, None, {"expected": str(path.place), "found": path.path, "keys": [path.key]}, "note"
     )

@@ -236,9 +236,9 @@ def test_long_work_shows_progress_on_a_terminal(monkeypatch):
     clock = iter((0.0, 0.1, 1.0, 2.0))
     monkeypatch.setattr("engine.cli.output.time.monotonic", lambda: next(clock))
     with Progress("recover", 1) as progress:
-        progress.at(1 << 20, 1 << 30)
-        progress.at(1 << 22, 1 << 30)
-        progress.at(1 << 23, 1 << 30)
+        progress.update(1 << 20, 1 << 30)
+        progress.update(1 << 22, 1 << 30)
+        progress.update(1 << 23, 1 << 30)
     first_line, second_line = screen.getvalue().split("\r\x1b[K")[1:3]
     assert first_line.endswith("0%  4.0 MiB/s  about 4 min left")
     assert second_line.endswith("1%  4.0 MiB/s  about 4 min left")

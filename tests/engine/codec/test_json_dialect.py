@@ -98,7 +98,7 @@ def test_a_leftover_tail_is_reported_with_its_position():
 def test_blanks_after_the_end_are_no_tail_and_zeros_are_a_harmless_one():
     assert parse('{"a":1} \r\n\t').tail is None
     zeros = parse('{"a":1}\n' + "\0" * 500)
-    assert (zeros.tail.length, zeros.tail.harmless, zeros.tail.place.offset) == (500, True, 8)
+    assert (zeros.tail.length, zeros.tail.is_harmless, zeros.tail.place.offset) == (500, True, 8)
     assert zeros.accepted
 
 

@@ -130,7 +130,7 @@ def test_writing_commands_refuse_each_undecoded_mode(mode, tmp_path, capsys):
     conf = tmp_path / "broker.conf"
     conf.write_text(f"brokerName=a\n{mode.key}={mode.value}\n")
     assert [undecoded_mode.key for undecoded_mode in undecoded_modes(conf)] == [mode.key]
-    with pytest.raises(UsageError, match=f"{mode.key}={mode.value} means {mode.what}"):
+    with pytest.raises(UsageError, match=f"{mode.key}={mode.value} means {mode.content}"):
         refuse_undecoded_modes(conf)
     for words in (
         ["serve", "STORE", "--port", "0", "--namesrv-port", "0"],

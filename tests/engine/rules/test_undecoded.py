@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from engine.rules.undecoded import answering, find_undecoded, in_the_way_of_writing
+from engine.rules.undecoded import find_needed_part, find_undecoded, part_that_forbids_writing
 
 CURRENT = b"MANIFEST-000005\n"
 
@@ -58,9 +58,9 @@ class Folders:
 def test_a_rocksdb_is_recognised_in_any_folder(folder, subjects):
     (part,) = find_undecoded(Folders().put(folder))
     assert (part.folder, part.format, part.subjects) == (folder, "RocksDB", subjects)
-    assert in_the_way_of_writing([part]) is part
+    assert part_that_forbids_writing([part]) is part
     for subject in subjects:
-        assert answering([part], subject) is part
+        assert find_needed_part([part], subject) is part
         assert f"({folder}/)" in part.reason(subject)
 
 
@@ -68,8 +68,8 @@ def test_a_rocksdb_is_recognised_in_any_folder(folder, subjects):
 def test_an_empty_rocksdb_is_ignored(folder):
     (part,) = find_undecoded(Folders().put(folder, tables=0))
     assert not part.holds_data
-    assert in_the_way_of_writing([part]) is None
-    assert not any(answering([part], subject) for subject in part.subjects)
+    assert part_that_forbids_writing([part]) is None
+    assert not any(find_needed_part([part], subject) for subject in part.subjects)
 
 
 def test_a_nonempty_write_ahead_log_counts_as_content():
@@ -81,7 +81,7 @@ def test_queue_and_table_databases_count_even_if_empty():
     """The broker keeps them in memory until they are flushed."""
     for folder in ("consumequeue", "config/rdb"):
         (part,) = find_undecoded(Folders().put(folder, tables=0))
-        assert in_the_way_of_writing([part]) is part
+        assert part_that_forbids_writing([part]) is part
 
 
 def manifest_of(*families: str) -> bytes:
@@ -123,10 +123,10 @@ def test_file_queues_beside_a_rocksdb_are_used_if_they_apply():
     folders.files["consumequeue/Orders/0/00000000000000000000"] = b"e" * 20
     (part,) = find_undecoded(folders)
     assert part.beside_files
-    assert answering([part], "queues", files_count=True) is None
-    assert answering([part], "queues", files_count=False) is part
-    assert answering([part], "queues", files_count=None) is part
-    assert in_the_way_of_writing([part]) is part
+    assert find_needed_part([part], "queues", files_count=True) is None
+    assert find_needed_part([part], "queues", files_count=False) is part
+    assert find_needed_part([part], "queues", files_count=None) is part
+    assert part_that_forbids_writing([part]) is part
 
 
 def test_a_copy_of_another_store_below_the_root_is_no_part_of_this_one():
@@ -144,4 +144,4 @@ def test_compacted_messages_are_a_part_as_soon_as_there_is_one():
     assert find_undecoded(Folders(**{path: b"", "compaction__position-checkpoint": b"{}"})) == []
     (part,) = find_undecoded(Folders(**{path: b"unit"}))
     assert part.format == "compaction log"
-    assert in_the_way_of_writing([part]) is part
+    assert part_that_forbids_writing([part]) is part
