@@ -1,5 +1,5 @@
-"""QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE: the broker assigns queues to consumers, and knows whether a group
-pulls or pops (docs/protocol/pop.md#assignment).
+"""Queues that the broker assigns to consumers, and the request mode of groups: pull or pop
+(docs/protocol/pop.md#assignment).
 
 Java: ``QueryAssignmentProcessor``, ``MessageRequestModeManager``.
 """
@@ -29,9 +29,7 @@ _MODELS = (BROADCASTING, CLUSTERING)
 
 
 def query_assignment(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
-    """QUERY_ASSIGNMENT: the queues of a topic that are assigned to a client; an empty answer where they cannot be known
-    now.
-    """
+    """QUERY_ASSIGNMENT: the queues of a topic that are assigned to a client; an empty answer if they are unknown."""
     body = read_object(request.body)
     parser = broker.store.rules.json_parser
     topic, group = as_text(body.get("topic"), parser), as_text(body.get("consumerGroup"), parser)
@@ -49,7 +47,7 @@ def query_assignment(broker: Broker, request: Command, _header: Header, connecti
 
 
 async def _queues_of(broker: Broker, topic: str) -> list[QueueName] | None:
-    """Return all readable queues of the topic on every broker, in order; None where no name server knows it."""
+    """Return all readable queues of the topic on every broker, in order; None if no name server knows it."""
     if topic.startswith(LMQ_PREFIX):
         return [QueueName(broker.config.broker_name, topic, 0)]
     queue_counts = await broker.route_of(topic)
@@ -61,11 +59,11 @@ async def _queues_of(broker: Broker, topic: str) -> list[QueueName] | None:
 def _assigned(
     broker: Broker, body: Mapping[str, Any], topic: str, group: str, queues: list[QueueName] | None
 ) -> dict[str, Any]:
-    """Return the body of the answer; empty where the queues are unknown."""
-    mode = mode_of(broker, topic, group)
+    """Return the body of the answer; empty if the queues are unknown."""
+    mode = request_mode_of(broker, topic, group)
     assigned = queues if body["messageModel"] == BROADCASTING or not broker.config.server_shares else None
     if assigned is None and queues:
-        assigned = _shared_out(broker, body, group, queues, mode)
+        assigned = _allocate(broker, body, group, queues, mode)
     if assigned is None:
         return {}
     rows = [
@@ -78,25 +76,25 @@ def _assigned(
     return {"messageQueueAssignments": rows}
 
 
-def _shared_out(
+def _allocate(
     broker: Broker, body: Mapping[str, Any], group: str, queues: list[QueueName], mode: Mapping[str, Any]
 ) -> list[QueueName] | None:
-    consuming = broker.clients.consumers.get(group)
+    consumer_group = broker.clients.consumers.get(group)
     client, strategy = str(body.get("clientId") or ""), body.get("strategyName")
-    if consuming is None or not client or strategy not in {AVERAGE, BY_CIRCLE}:
+    if consumer_group is None or not client or strategy not in {AVERAGE, BY_CIRCLE}:
         return None
-    clients = sorted(consuming.client_ids)
+    clients = sorted(consumer_group.client_ids)
     by_circle = strategy == BY_CIRCLE
     if mode["mode"] != POP:
-        return share_of(client, queues, clients, by_circle=by_circle)
-    return popped_by(client, queues, clients, int(mode["popShareQueueNum"]), by_circle=by_circle)
+        return allocated_queues(client, queues, clients, by_circle=by_circle)
+    return pop_queues_of(client, queues, clients, int(mode["popShareQueueNum"]), by_circle=by_circle)
 
 
-def share_of(
+def allocated_queues(
     client: str, queues: Sequence[QueueName], clients: Sequence[str], *, by_circle: bool = False
 ) -> list[QueueName]:
-    """Return a client's queues where each queue has one client (docs/protocol/clients.md#rebalance): a run of
-    queues, or every n-th queue.
+    """Return a client's queues if each queue has one client: consecutive queues, or with ``by_circle`` every n-th
+    (docs/protocol/clients.md#rebalance).
     """
     if client not in clients:
         return []
@@ -107,11 +105,11 @@ def share_of(
     return list(queues[start : start + per_client + (index < remainder)])
 
 
-def popped_by(
+def pop_queues_of(
     client: str, queues: Sequence[QueueName], clients: Sequence[str], share: int, *, by_circle: bool = False
 ) -> list[QueueName]:
-    """Return a client's queues where it pops: every queue of each broker (queue id −1), or its own and those of the
-    next ``share`` clients; with fewer queues than clients one queue for each client.
+    """Return a client's queues if its group pops: all queues of each broker (queue id −1), or its own and those of
+    the next ``share`` clients; one queue for each client if there are fewer queues than clients.
     """
     if share <= 0 or share >= len(clients) - 1:
         return [QueueName(queue.broker_name, queue.topic, -1) for queue in queues]
@@ -122,13 +120,13 @@ def popped_by(
         return [queues[index % len(queues)]]
     assigned = []
     for step in range(share + 1):
-        assigned += share_of(clients[(index + step) % len(clients)], queues, clients, by_circle=by_circle)
+        assigned += allocated_queues(clients[(index + step) % len(clients)], queues, clients, by_circle=by_circle)
     return assigned
 
 
-def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
-    """Return whether a group pulls or pops a topic, and how queues are shared: as an administrator set it, or the
-    default.
+def request_mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
+    """Return a group's request mode for a topic, PULL or POP, and the number of clients that share a queue: as set by
+    an administrator, else the default.
     """
     groups = broker.request_modes.value.get(MODES)
     row = groups.get(topic, {}).get(group) if isinstance(groups, dict) else None
@@ -141,7 +139,7 @@ def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
 
 
 def set_mode(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """SET_MESSAGE_REQUEST_MODE: set whether a group pulls or pops a topic; stored in ``messageRequestMode.json``."""
+    """SET_MESSAGE_REQUEST_MODE: let a group pull or pop a topic; stored in ``messageRequestMode.json``."""
     body = read_object(request.body)
     parser, mode = broker.store.rules.json_parser, body.get("mode")
     topic, group = as_text(body.get("topic"), parser), as_text(body.get("consumerGroup"), parser)

@@ -189,7 +189,7 @@ class Broker:
         )
 
     @property
-    def is_waited_for(self) -> bool:
+    def has_waiting_requests(self) -> bool:
         """True if any client waits for messages to arrive."""
         return bool(len(self.held) or len(self.pops) or len(self.notices))
 

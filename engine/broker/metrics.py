@@ -450,7 +450,7 @@ def _of_timers(broker: Broker, timers: TimerMessages) -> Iterator[Metric]:
 def _of_pops(broker: Broker) -> Iterator[Metric]:
     names, stats, popped = _names(broker), broker.stats, broker.popped
     for name, words, value in (
-        ("offset", "Offsets that wait for their checkpoints", sum(map(len, popped.steps.values()))),
+        ("offset", "Offsets that wait for their checkpoints", sum(map(len, popped.pending_offsets.values()))),
         ("checkpoint", "Checkpoints that are not stored yet", len(popped.unstored)),
     ):
         yield _gauge(f"rocketmq_pop_{name}_buffer_size", words, _COMMON, [(names, value)])

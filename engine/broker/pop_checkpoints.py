@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Step:
-    """An offset that a group's pops have reached in a queue; it is committed once its checkpoint is ``stored``."""
+class PendingOffset:
+    """An offset that a group's pops have reached in a queue; it may be committed when its checkpoint is ``stored``."""
 
     offset: int
     stored: bool = False
@@ -44,7 +44,7 @@ class UnstoredCheckpoint:
 
     check_point: CheckPoint
     revive_queue: int
-    step: Step
+    pending: PendingOffset
 
 
 @dataclass(slots=True)
@@ -64,13 +64,15 @@ class ReviveQueue:
 
 @dataclass(slots=True)
 class PopState:
-    """``steps`` are offsets by group, topic and queue, in the order in which pops reached them. They are committed
-    from the front, so that a group's offset never passes a checkpoint that is not stored. ``count`` counts pops,
-    so that revive queues are used in turn.
+    """What pops have read and not committed yet.
+
+    ``pending_offsets`` are by group, topic and queue, in the order in which pops reached them. They are committed from
+    the front, so that a group's offset never passes a checkpoint that is not stored. Pops use the revive queues in
+    turn, by ``count``.
     """
 
     count: int = 0
-    steps: dict[tuple[str, str, int], deque[Step]] = field(default_factory=dict)
+    pending_offsets: dict[tuple[str, str, int], deque[PendingOffset]] = field(default_factory=dict)
     unstored: list[UnstoredCheckpoint] = field(default_factory=list)
     revive_queues: list[ReviveQueue] = field(default_factory=list)
     popping_groups: set[tuple[str, str]] = field(default_factory=set)
@@ -79,13 +81,13 @@ class PopState:
     """Messages handed out and neither acknowledged nor revived, by group, topic and queue."""
 
     def latest(self, group: str, topic: str, queue_id: int) -> int:
-        """Return where the next pop continues; −1 if no offset is pending: then the committed offset counts."""
-        waiting = self.steps.get((group, topic, queue_id))
+        """Return the offset at which the next pop continues; −1 if none is pending: then at the committed offset."""
+        waiting = self.pending_offsets.get((group, topic, queue_id))
         return waiting[-1].offset if waiting else -1
 
     def clear(self, group: str, topic: str, queue_id: int) -> None:
         """Drop the pending offsets, after an administrator has set the group's offset."""
-        self.steps.pop((group, topic, queue_id), None)
+        self.pending_offsets.pop((group, topic, queue_id), None)
         self.in_flight.pop((group, topic, queue_id), None)
 
     def done(self, group: str, topic: str, queue_id: int, count: int = 1) -> None:
@@ -96,30 +98,32 @@ class PopState:
 
 
 CHECK_POINT, ACK = "CK", "ACK"
-"""Names of the records in counters."""
+"""Names of the kinds of records in statistics."""
 EARLY_MS = 1_000
-"""Checkpoints reach their revive queue this long before their messages become visible again, so before
+"""Checkpoints reach their revive queue this long before their messages become visible again, so that they come before
 acknowledgements.
 """
 
 
-def add_step(broker: Broker, group: str, topic: str, queue_id: int, offset: int, *, stored: bool = False) -> Step:
-    """Record that a pop has gone on to ``offset``; call :func:`commit_steps` once its checkpoint is stored."""
-    step = Step(offset, stored)
-    broker.popped.steps.setdefault((group, topic, queue_id), deque()).append(step)
+def add_pending_offset(
+    broker: Broker, group: str, topic: str, queue_id: int, offset: int, *, stored: bool = False
+) -> PendingOffset:
+    """Record that a pop reached ``offset``; call :func:`commit_stored_offsets` when its checkpoint is stored."""
+    pending = PendingOffset(offset, stored)
+    broker.popped.pending_offsets.setdefault((group, topic, queue_id), deque()).append(pending)
     if stored:
-        commit_steps(broker, group, topic, queue_id)
-    return step
+        commit_stored_offsets(broker, group, topic, queue_id)
+    return pending
 
 
-def commit_steps(broker: Broker, group: str, topic: str, queue_id: int) -> None:
+def commit_stored_offsets(broker: Broker, group: str, topic: str, queue_id: int) -> None:
     """Commit the leading offsets whose checkpoints are stored."""
-    steps = broker.popped.steps
-    waiting = steps.get((group, topic, queue_id))
+    pending_offsets = broker.popped.pending_offsets
+    waiting = pending_offsets.get((group, topic, queue_id))
     while waiting and waiting[0].stored:
         broker.store.tables.commit_consumer_offset(group, topic, queue_id, waiting.popleft().offset)
     if waiting is not None and not waiting:
-        del steps[group, topic, queue_id]
+        del pending_offsets[group, topic, queue_id]
 
 
 def check_point_message(broker: Broker, check_point: codec.CheckPoint, revive_queue: int) -> Message:
@@ -182,24 +186,26 @@ def put_check_point(
     broker: Broker,
     check_point: codec.CheckPoint,
     revive_queue: int,
-    following: int,
-    done: Callable[[], Command | None],
+    next_offset: int,
+    on_put: Callable[[], Command | None],
     request: Command,
     connection: Connection,
 ) -> None:
-    """Store the checkpoint of a pop; its group has then read up to ``following``. ``done`` is called in any case: a
-    checkpoint that could not be stored is retried, and until then the group's offset stays before it.
+    """Store the checkpoint of a pop; its group has then read up to ``next_offset``.
+
+    ``on_put`` is called in any case. A checkpoint that could not be stored is retried, and until then the group's
+    offset stays before it.
     """
-    step = add_step(broker, check_point.group, check_point.topic, check_point.queue_id, following)
+    pending = add_pending_offset(broker, check_point.group, check_point.topic, check_point.queue_id, next_offset)
 
     def put(result: PutMessageResult) -> Command | None:
         count_record(broker, check_point, result)
         if is_stored(result):
-            step.stored = True
-            commit_steps(broker, check_point.group, check_point.topic, check_point.queue_id)
+            pending.stored = True
+            commit_stored_offsets(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
-            broker.popped.unstored.append(UnstoredCheckpoint(check_point, revive_queue, step))
-        return done()
+            broker.popped.unstored.append(UnstoredCheckpoint(check_point, revive_queue, pending))
+        return on_put()
 
     put_for(broker, request, connection, check_point_message(broker, check_point, revive_queue), put)
 
@@ -212,7 +218,7 @@ def put_unstored(broker: Broker) -> None:
         result = broker.store.put_message(check_point_message(broker, check_point, unstored.revive_queue))
         count_record(broker, check_point, result)
         if is_stored(result):
-            unstored.step.stored = True
-            commit_steps(broker, check_point.group, check_point.topic, check_point.queue_id)
+            unstored.pending.stored = True
+            commit_stored_offsets(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
             broker.popped.unstored.append(unstored)

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.broker.pop_checkpoints import add_step, put_check_point
+from engine.broker.pop_checkpoints import add_pending_offset, put_check_point
 from engine.broker.pop_holds import HeldPop, PopKey, refusal_to_hold
 from engine.broker.pull_message import Queue
 from engine.broker.stats import ms_since
@@ -332,7 +332,7 @@ def _collect_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collecte
             if pop.order:
                 tables.commit_consumer_offset(group, topic, queue_id, result.next_begin_offset)
             elif result.next_begin_offset > offset:
-                add_step(broker, group, topic, queue_id, result.next_begin_offset, stored=True)
+                add_pending_offset(broker, group, topic, queue_id, result.next_begin_offset, stored=True)
         collected.remaining += max(result.max_offset - result.next_begin_offset, 0)
 
 

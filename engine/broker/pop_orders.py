@@ -118,7 +118,7 @@ class PopOrders:
     def __len__(self) -> int:
         return len(self._table)
 
-    def tell(self) -> None:
+    def notify_all(self) -> None:
         """Call ``freed`` for every queue that is not free now: after a start."""
         for (topic, group), queues in self._table.items():
             for queue_id, info in queues.items():

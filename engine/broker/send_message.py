@@ -399,7 +399,7 @@ def _answer_failed(broker: Broker, waiting: list[Pending], error: Exception) -> 
         _send(pending.connection, pending.request, answer)
 
 
-async def put_the_rest(broker: Broker) -> None:
+async def finish_sends(broker: Broker) -> None:
     """Wait until all sends are put, at the end of a broker: the sender of a one-way message would not learn that it
     was lost.
     """

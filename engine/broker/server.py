@@ -22,7 +22,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.pop_message import wake_orderly, wake_pops
 from engine.broker.pull_message import wake_held
 from engine.broker.registration import Registration
-from engine.broker.send_message import put_the_rest
+from engine.broker.send_message import finish_sends
 from engine.broker.services import Service, services_of
 from engine.message_store import MessageStore
 from engine.remoting.connection import BusyPolling, Connection, Limits, Server, Tap, port_of
@@ -39,10 +39,10 @@ class ListeningBroker:
     """A broker that accepts connections within an ``async with`` block; the store stays its owner's.
 
     ``listening_socket`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
-    ``vip`` is a second socket with the same answers: of the port that slaves and old clients ask, two below the first.
+    ``vip`` is a second socket with the same answers: the port that slaves and old clients use, two below the first.
     ``tap`` gets each frame. ``access`` checks requests; None: every request is allowed. ``ha`` is the address
-    (``ip:port``) where slaves follow the log, if anywhere. ``polls``: while requests follow each other closely it does
-    not sleep between them, which suits a process of its own.
+    (``ip:port``) where slaves follow the log, if anywhere. ``polls``: the loop does not sleep
+    between requests that follow each other closely; for a process of its own.
     """
 
     def __init__(
@@ -66,23 +66,21 @@ class ListeningBroker:
         self._server = Server(self._answer, limits, tls)
         self._server.on_close = self.broker.disconnected
         self._server.on_relief = lambda _: self._wake_all()
-        self._bound = [listening_socket] if vip is None else [listening_socket, vip]
+        self._sockets = [listening_socket] if vip is None else [listening_socket, vip]
         self.registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken = False
-        self._freed: dict[tuple[str, str, int], asyncio.TimerHandle] = {}
+        self._is_wake_scheduled = False
+        self._free_timers: dict[tuple[str, str, int], asyncio.TimerHandle] = {}
         self._loading = loading_beside()
 
     @property
     def address(self) -> str:
-        """Return ``ip:port``, once the broker accepts."""
+        """``ip:port``, set as soon as the broker accepts."""
         return self.broker.address
 
     async def __aenter__(self) -> Self:
-        """Accept connections. If starting is cancelled, as by a caller that does not wait for a name server, nothing
-        stays open.
-        """
+        """Accept connections. If this is cancelled, nothing stays open: a name server may take long to answer."""
         self._loading.__enter__()
         try:
             await self._begin()
@@ -94,13 +92,13 @@ class ListeningBroker:
     async def _begin(self) -> None:
         broker = self.broker
         self._loop = asyncio.get_running_loop()
-        broker.address = f"{broker.config.broker_ip}:{port_of(self._bound[0])}"
-        await self._server.listen(*self._bound)
+        broker.address = f"{broker.config.broker_ip}:{port_of(self._sockets[0])}"
+        await self._server.listen(*self._sockets)
         broker.topics.create_at_start()
         self._connect_parts(self._loop)
         await self.registration.step()
         for service in services_of(broker):
-            self._services.append(asyncio.create_task(self._rounds(service)))
+            self._services.append(asyncio.create_task(self._run_service(service)))
         self._services.append(asyncio.create_task(self.registration.run()))
 
     def _connect_parts(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -109,10 +107,10 @@ class ListeningBroker:
         ::
 
             a connection is closed ────────────► broker.disconnected: its groups are notified
-            a connection has room again ────────► held pulls and pops are looked at
-            a put (send, timer, delay) ────────► dispatch at once ──► held pulls and pops are looked at
-            the dispatch thread took units in ─► held pulls and pops are looked at, once a turn of the loop
-            an orderly queue becomes free ─────► pops of this queue are looked at, at that time
+            a connection has room again ────────► held pulls and pops are retried
+            a put (send, timer, delay) ────────► dispatch at once ──► held pulls and pops are retried
+            the dispatch thread took units in ─► held pulls and pops are retried, once a turn of the loop
+            an orderly queue becomes free ─────► pops of this queue are retried at that time
             a topic is declared or changed ─────► registration with the name servers
             a topic was declared by a send ─────► it is saved at the end of this turn of the loop
             queues are assigned (pop) ──────────► registration.route_of: the route of a name server
@@ -126,7 +124,7 @@ class ListeningBroker:
             broker.ask_broker = self.registration.ask_broker
             broker.leaders_of = self.registration.leaders_of
         broker.orders.freed = broker.lite.orders.freed = self._queue_is_free_at
-        broker.orders.tell()
+        broker.orders.notify_all()
         broker.dispatched = self._dispatch_for_held
         if broker.store.config.flush_disk_type == "SYNC_FLUSH":
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
@@ -137,7 +135,7 @@ class ListeningBroker:
         for service in self._services:
             service.cancel()
         await asyncio.gather(*self._services, return_exceptions=True)
-        for timer in self._freed.values():
+        for timer in self._free_timers.values():
             timer.cancel()
         self.broker.pops.end()
         self.broker.notices.end()
@@ -151,23 +149,23 @@ class ListeningBroker:
         self.broker.store.tables.complete()
         await self._server.close()
         try:
-            await put_the_rest(self.broker)
+            await finish_sends(self.broker)
             self._end_services()
         finally:
             await asyncio.to_thread(self._loading.__exit__, None, None, None)
 
     def _end_services(self) -> None:
-        """End every service, even if another one raises: an error of one must not lose the work of the others."""
-        with contextlib.ExitStack() as turns:
+        """End every service, even if one raises: the others must save their work."""
+        with contextlib.ExitStack() as stack:
             if self.broker.sends.putter is not None:
-                turns.callback(self.broker.sends.putter.shutdown)
+                stack.callback(self.broker.sends.putter.shutdown)
             for service in reversed(services_of(self.broker)):
                 if service.end is not None:
-                    turns.callback(service.end, self.broker)
+                    stack.callback(service.end, self.broker)
 
     @property
     def connections(self) -> int:
-        """Return the number of open connections."""
+        """The number of open connections."""
         return len(self._server.connections)
 
     def cut(self) -> None:
@@ -190,17 +188,17 @@ class ListeningBroker:
         if not request.is_one_way:
             connection.send(answer)
 
-    async def _rounds(self, service: Service) -> None:
+    async def _run_service(self, service: Service) -> None:
         while True:
             await asyncio.sleep(service.seconds(self.broker))
             try:
                 service.step(self.broker)
-            except Exception:  # noqa: BLE001  a round that fails is no reason to have no further one
+            except Exception:  # noqa: BLE001  the next round may succeed
                 _log.exception("a round of the broker: %s", service.name)
 
     def _dispatch_for_held(self) -> None:
         """After a put: if requests wait for its messages, dispatch them at once, on this thread."""
-        if self.broker.is_waited_for:
+        if self.broker.has_waiting_requests:
             self.broker.store.services.dispatch_now()
             self._wake_all()
 
@@ -209,29 +207,27 @@ class ListeningBroker:
         wake_pops(self.broker)
 
     def _queue_is_free_at(self, topic: str, group: str, queue_id: int, free_ms: int) -> None:
-        """No client holds messages of an orderly group's queue from ``free_ms`` on: look again then for pops that
-        wait.
-        """
+        """Retry waiting pops of an orderly group's queue at ``free_ms``, when no client holds its messages any more."""
         if not self.broker.config.reports_free_queues or self._loop is None:
             return
         key = topic, group, queue_id
-        old_timer = self._freed.pop(key, None)
+        old_timer = self._free_timers.pop(key, None)
         if old_timer is not None:
             old_timer.cancel()
         delay_s = max(free_ms - self.broker.now(), 0) / 1000
-        self._freed[key] = self._loop.call_later(delay_s, self._queue_is_free, *key)
+        self._free_timers[key] = self._loop.call_later(delay_s, self._queue_is_free, *key)
 
     def _queue_is_free(self, topic: str, group: str, queue_id: int) -> None:
-        del self._freed[topic, group, queue_id]
+        del self._free_timers[topic, group, queue_id]
         wake_orderly(self.broker, topic, group, queue_id)
 
     def _dispatched_elsewhere(self) -> None:
-        """The dispatch thread took units in: wake waiting requests, once a turn of the loop is enough."""
-        if self._loop is not None and not self._woken and self.broker.is_waited_for:
-            self._woken = True
+        """Wake waiting requests after the dispatch thread took units in, at most once per turn of the loop."""
+        if self._loop is not None and not self._is_wake_scheduled and self.broker.has_waiting_requests:
+            self._is_wake_scheduled = True
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._wake)
+                self._loop.call_soon_threadsafe(self._wake_scheduled)
 
-    def _wake(self) -> None:
-        self._woken = False
+    def _wake_scheduled(self) -> None:
+        self._is_wake_scheduled = False
         self._wake_all()

@@ -1,8 +1,7 @@
-"""The reach of ``serve`` beyond this machine: which keys of a configuration count, and whose route would be taken.
+"""Keep ``serve`` from reaching beyond this machine unasked: keys that lead elsewhere, and registration.
 
 A broker's file names the name servers of production, its master and its address. A user who serves a copy of that store
-does not want to take the place of the production broker. So these keys count only with ``--register``, after a
-question.
+does not want to replace the production broker. So these keys count only with ``--register``, after a question.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from engine.errors import UsageError, cause_of
 from engine.remoting.tls import Tls
 from engine.sentences import sentence
 
-WILDCARD_ADDRESSES = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
-"""Addresses that stand for all of a machine's."""
+WILDCARD_ADDRESSES = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  compared, not bound
+"""Addresses that mean every address of a machine."""
 
 
 class EffectiveConfigs(NamedTuple):
@@ -46,11 +45,13 @@ def add_register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask before registering")
 
 
-def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None) -> EffectiveConfigs:
+def effective_configs(
+    args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None
+) -> EffectiveConfigs:
     """Return the parts of the configuration that count: everything with ``--register``, else what does not lead away
     from this machine.
 
-    The role of a slave counts with ``--namesrv`` too: whose slave it is, that name server says.
+    The role of a slave counts with ``--namesrv``, too: that name server names its master.
     """
     if args.register:
         if not args.config:
@@ -75,27 +76,27 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
 
 
 def _is_own_address(ip: str) -> bool:
-    """Return whether this machine listens at the address."""
+    """Return True if the address is one of this machine."""
     try:
         family = socket.AF_INET6 if isinstance(ipaddress.ip_address(ip), ipaddress.IPv6Address) else socket.AF_INET
-        with socket.socket(family) as tried:
-            tried.bind((ip, 0))
+        with socket.socket(family) as probe:
+            probe.bind((ip, 0))
     except (OSError, ValueError):
         return False
     return True
 
 
 def name_servers_of(args: argparse.Namespace, broker: BrokerConfig) -> list[str]:
-    """Return the name servers at which the broker registers; none where it has a name server of its own."""
+    """Return the name servers at which the broker registers: those of ``--namesrv``, else of its configuration."""
     return args.namesrv or [address.strip() for address in broker.namesrv_addr.split(";") if address.strip()]
 
 
 async def ask_name_servers(
     args: argparse.Namespace, broker: BrokerConfig, address: str, tls: Tls | None
 ) -> dict[str, Routes | str]:
-    """Ask each name server for its routes, or note why it gives none; nothing is registered.
+    """Return the routes of each name server, or the reason why it gives none; nothing is registered.
 
-    Raises :class:`UsageError`, naming both addresses, where one of them has another address for this broker.
+    Raises :class:`UsageError` if a name server has another address for this broker; the message has both addresses.
     """
     routes_by_server: dict[str, Routes | str] = {}
     for server in name_servers_of(args, broker):
@@ -123,14 +124,14 @@ def ask_to_register(
     broker: BrokerConfig,
     store: MessageStoreConfig | None,
     address: str,
-    around: dict[str, Routes | str],
+    routes_by_server: dict[str, Routes | str],
 ) -> bool:
-    """Return whether ``--register`` was not given, or the user agrees to it. Raises as :func:`ask_consent`."""
+    """Return True without ``--register``, or if the user agrees to it. Raises as :func:`ask_consent`."""
     if not args.register:
         return True
     return ask_consent(
         args,
-        _reach_words(broker, store, address, around),
+        _reach_words(broker, store, address, routes_by_server),
         "Register there?",
         empty_log=None,
         what_it_does="this registers a broker beyond this process",
@@ -138,12 +139,12 @@ def ask_to_register(
 
 
 def _reach_words(
-    broker: BrokerConfig, store: MessageStoreConfig | None, address: str, around: dict[str, Routes | str]
+    broker: BrokerConfig, store: MessageStoreConfig | None, address: str, routes_by_server: dict[str, Routes | str]
 ) -> Iterator[str]:
     yield f"{broker.broker_name} (brokerId {broker.broker_id}, cluster {broker.cluster}) will be at {address}."
-    for server, routes in around.items():
+    for server, routes in routes_by_server.items():
         if isinstance(routes, str):
-            yield f"  name server {server} does not say what it knows: {routes}"
+            yield f"  name server {server} gives no routes: {routes}"
             continue
         names = "; ".join(_addresses_text(name, routes[name]) for name in sorted(routes)) or "no broker"
         yield f"  name server {server} knows {names}; clients that ask it may be sent to this store"
@@ -157,7 +158,7 @@ def _addresses_text(name: str, addresses: dict[int, str]) -> str:
 
 
 def report_left_out(out: Output, file: str, unknown: Sequence[str], left_out: Sequence[str]) -> None:
-    """Name the keys of ``file`` that change nothing."""
+    """Report the keys of ``file`` that have no effect."""
     names = [*unknown, *left_out]
     if names:
         word = f" ({', '.join(left_out)}: only with --register)" if left_out else ""

@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.mapped.disk import RealDisk
 from engine.mapped.power_loss import PAGE, NameChange, PageFates, PowerLoss, lose_pages, lose_rewritten
-from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile
+from engine.mapped.real_file import MAX_OPEN_FILES, OpenFiles, RealFile
 from engine.mapped.store_lock import StoreLock
 
 CHUNK: Final = 1 << 20
@@ -238,7 +238,7 @@ class ShadowDisk(RealDisk):
     :meth:`cut_power` every call that would change the disk raises :class:`PowerLoss`.
     """
 
-    def __init__(self, root: Path, durable: Path | None, capacity: int = 0, open_files: int = OPEN_FILES) -> None:
+    def __init__(self, root: Path, durable: Path | None, capacity: int = 0, open_files: int = MAX_OPEN_FILES) -> None:
         super().__init__(open_files)
         self.root = root
         self.durable = durable

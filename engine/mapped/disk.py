@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile, make_file, sync_folder
+from engine.mapped.real_file import MAX_OPEN_FILES, OpenFiles, RealFile, make_file, sync_folder
 from engine.mapped.store_lock import StoreLock
 from engine.sentences import sentence
 
@@ -190,7 +190,7 @@ class RealDisk:
 
     """
 
-    def __init__(self, open_files: int = OPEN_FILES) -> None:
+    def __init__(self, open_files: int = MAX_OPEN_FILES) -> None:
         self._files = OpenFiles(open_files)
 
     @property

@@ -1,11 +1,10 @@
-"""A file of the real disk, and the bounded number of descriptors that all files share.
+"""A file of the real disk, and the limited number of descriptors that all files share.
 
 Forty thousand queue files are written in turns, so descriptors are opened and closed. A write-back error must not
-get lost with them: a file keeps the CRC of the bytes written since its last flush, and if its descriptor was
+get lost with a descriptor: a file keeps the CRC of the bytes written since its last flush, and if its descriptor was
 closed meanwhile, the flush reads the bytes back and compares. The kernel reports an error to the next descriptor.
 Only if it has dropped the complete file would the error be lost; then the bytes on disk are the old ones, and the
 CRC shows that. A flush that failed once fails forever: nobody knows which pages the kernel has dropped.
-
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from engine.mapped.reading import data_extents
 from engine.sentences import sentence
 
 _POPULATE_READ, _POPULATE_WRITE = 22, 23  # Linux's MADV_POPULATE_…; Python has no name for them
-OPEN_FILES = 256
+MAX_OPEN_FILES = 256
 """Maximum number of open descriptors; a file in use is never closed."""
-MAPS = 128
+MAX_MAPS = 128
 """Maximum number of maps; a lent one lives until it is returned."""
-_LARGE = 1 << 16
+_LARGE_WRITE_BYTES = 1 << 16
 """Size of a write from which its CRC costs too much, in bytes: such a file is flushed before its descriptor is
 closed.
 """
 
 
 class OpenFiles:
-    """The descriptors and maps of one disk, the longest unused closed first. Safe to use from several threads."""
+    """The descriptors and maps of one disk; the least recently used are closed first. Thread-safe."""
 
-    def __init__(self, limit: int = OPEN_FILES, maps: int = MAPS) -> None:
+    def __init__(self, limit: int = MAX_OPEN_FILES, maps: int = MAX_MAPS) -> None:
         self.lock = threading.Lock()
-        self._through = threading.Condition(self.lock)
-        self._working = 0  # number of calls under way that change names
+        self._call_ended = threading.Condition(self.lock)
+        self._name_changes = 0  # number of running calls that create, rename or remove
         self.is_shut = False
         self._limit = limit
         self._maps = maps
@@ -59,7 +58,7 @@ class OpenFiles:
         """Return a descriptor of ``file`` that stays open until :meth:`release`; the lock must be held."""
         descriptor = file.descriptor
         if descriptor < 0:
-            self.ask(file.path)
+            self.refuse_if_shut(file.path)
             if len(self._open) >= self._limit:
                 self._close_oldest()
             descriptor = file.descriptor = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
@@ -70,14 +69,14 @@ class OpenFiles:
         return descriptor
 
     def note_map(self, file: RealFile) -> None:
-        """Record that ``file`` was mapped and drop the oldest maps beyond the limit; the lock must be held."""
+        """Record that ``file`` was mapped, and drop the oldest maps beyond the limit; the lock must be held."""
         self._mapped[file] = None
         while len(self._mapped) > self._maps:
             oldest, _ = self._mapped.popitem(last=False)
             oldest.map = None
 
     def forget(self, file: RealFile) -> None:
-        """Close what is open of ``file``; the lock must be held."""
+        """Close the descriptor and the map of ``file``; the lock must be held."""
         file.map = None
         self._mapped.pop(file, None)
         if file.descriptor >= 0 and not file.users:
@@ -85,8 +84,8 @@ class OpenFiles:
             os.close(file.descriptor)
             file.descriptor = -1
 
-    def ask(self, path: str) -> None:
-        """Raise ``OSError`` (EBADF) behind :meth:`shut`; the lock must be held."""
+    def refuse_if_shut(self, path: str) -> None:
+        """Raise ``OSError`` (EBADF) after :meth:`shut`; the lock must be held."""
         if self.is_shut:
             raise OSError(errno.EBADF, sentence("the store is closed"), path)
 
@@ -94,28 +93,28 @@ class OpenFiles:
     def at_work(self, path: str) -> Iterator[None]:
         """Let :meth:`shut` wait while something is created, renamed or removed. Raises ``OSError`` after it."""
         with self.lock:
-            self.ask(path)
-            self._working += 1
+            self.refuse_if_shut(path)
+            self._name_changes += 1
         try:
             yield
         finally:
             with self.lock:
-                self._working -= 1
-                self.note_through()
+                self._name_changes -= 1
+                self.notify_shut()
 
-    def note_through(self) -> None:
+    def notify_shut(self) -> None:
         """Wake :meth:`shut` after a call; the lock must be held."""
-        self._through.notify_all()
+        self._call_ended.notify_all()
 
     def shut(self) -> None:
-        """Call :meth:`close` after the calls under way; nothing is opened, created or removed any more."""
+        """Wait for running calls, then :meth:`close`; nothing is opened, created or removed any more."""
         with self.lock:
             self.is_shut = True
-            self._through.wait_for(self._is_idle)
+            self._call_ended.wait_for(self._is_idle)
         self.close()
 
     def close(self) -> None:
-        """Close every descriptor and drop every map. The kernel has the bytes that were not flushed."""
+        """Close every descriptor and drop every map. Bytes that were not flushed are in the kernel."""
         with self.lock:
             for file in list(self._mapped):
                 file.map = None
@@ -124,7 +123,7 @@ class OpenFiles:
                 self.forget(file)
 
     def _is_idle(self) -> bool:
-        return not self._working and not any(file.users for file in self._open)
+        return not self._name_changes and not any(file.users for file in self._open)
 
     def _close_oldest(self) -> None:
         for file in self._open:
@@ -144,11 +143,11 @@ class Unflushed:
     def __init__(self, start: int, data: bytes | memoryview) -> None:
         self.start = start
         self.stop = start + len(data)
-        self.crc: int | None = zlib.crc32(data) if len(data) <= _LARGE else None
+        self.crc: int | None = zlib.crc32(data) if len(data) <= _LARGE_WRITE_BYTES else None
 
     def add(self, position: int, data: bytes | memoryview) -> None:
         """Add a write at ``position``."""
-        if position == self.stop and self.crc is not None and len(data) <= _LARGE:
+        if position == self.stop and self.crc is not None and len(data) <= _LARGE_WRITE_BYTES:
             self.crc = zlib.crc32(data, self.crc)
             self.stop += len(data)
             return
@@ -166,7 +165,7 @@ class RealFile:
         "_has_views",
         "_new_folders",
         "_unflushed",
-        "_unseen",
+        "_unwatched",
         "_writing",
         "descriptor",
         "map",
@@ -184,8 +183,8 @@ class RealFile:
         self._files = files
         self._new_folders = new_folders  # folders that do not hold the new name durably yet, the innermost first
         self._unflushed: Unflushed | None = None
-        self._unseen = False  # closed while something was not flushed
-        self._writing = 0  # writes under way
+        self._unwatched = False  # its descriptor was closed before a flush: the flush must compare the bytes
+        self._writing = 0  # number of running writes
         self._has_views = False  # was mapped, and another thread may still write there
         self._failure: OSError | None = None
 
@@ -214,7 +213,7 @@ class RealFile:
                 data += further_data
             return data
         except OSError as error:
-            raise self._named(error) from None
+            raise self._with_path(error) from None
         finally:
             self._release()
 
@@ -230,7 +229,7 @@ class RealFile:
                 done += count
             return done
         except OSError as error:
-            raise self._named(error) from None
+            raise self._with_path(error) from None
         finally:
             self._release()
 
@@ -239,7 +238,6 @@ class RealFile:
 
         A page that the disk cannot deliver would kill the process when it is touched. Returns None for such
         bytes, and on a kernel before 5.14: then read them.
-
         """
         view = self.view
         start = position // mmap.PAGESIZE * mmap.PAGESIZE
@@ -276,13 +274,13 @@ class RealFile:
                 written += os.pwrite(descriptor, memoryview(data)[written:], position + written)
             is_complete = True
         except OSError as error:
-            raise self._named(error) from None
+            raise self._with_path(error) from None
         finally:
             with files.lock:
                 self.users -= 1
                 self._writing -= 1
                 if files.is_shut:
-                    files.note_through()
+                    files.notify_shut()
                 if not is_complete and self._unflushed is not None:
                     self._unflushed.crc = None
 
@@ -291,7 +289,6 @@ class RealFile:
         room.
 
         Raises ``OSError`` (ENOSPC) if there are none. Does nothing on a file system that does not support it.
-
         """
         descriptor = self._acquire()
         try:
@@ -304,7 +301,7 @@ class RealFile:
         except OSError as error:
             if error.errno in {errno.EOPNOTSUPP, errno.ENOSYS}:
                 return
-            raise self._named(error) from None
+            raise self._with_path(error) from None
         finally:
             self._release()
 
@@ -315,22 +312,22 @@ class RealFile:
             if self._failure is not None:
                 raise OSError(self._failure.errno, self._failure.strerror, self.path)
             descriptor = files.acquire(self)
-            written, unseen = self._unflushed, self._unseen
+            written, unwatched = self._unflushed, self._unwatched
             if self._writing:  # bytes under way cannot be compared: the next flush does it
                 written = None
             else:
                 self._unflushed = None
-                self._unseen = False
+                self._unwatched = False
         try:
             os.fdatasync(descriptor)
-            if unseen and written is not None and not _is_there(descriptor, written):
-                self._complain(written)
+            if unwatched and written is not None and not _is_on_disk(descriptor, written):
+                self._raise_unless_overwritten(written)
             while self._new_folders:
                 sync_folder(self._new_folders[0])
                 self._new_folders = self._new_folders[1:]
         except OSError as error:
-            self._failure = self._named(error)
-            raise self._named(error) from None
+            self._failure = self._with_path(error)
+            raise self._with_path(error) from None
         finally:
             self._release()
 
@@ -355,13 +352,13 @@ class RealFile:
         if self._unflushed is None:
             return
         if self._unflushed.crc is not None:
-            self._unseen = True
+            self._unwatched = True
             return
         try:
             os.fdatasync(self.descriptor)
             self._unflushed = None
         except OSError as error:
-            self._failure = self._named(error)
+            self._failure = self._with_path(error)
 
     def _acquire(self) -> int:
         files = self._files
@@ -372,7 +369,7 @@ class RealFile:
         with self._files.lock:
             self.users -= 1
             if self._files.is_shut:
-                self._files.note_through()
+                self._files.notify_shut()
 
     def _note_write(self, position: int, data: bytes | memoryview) -> None:
         if self._unflushed is None:
@@ -382,11 +379,11 @@ class RealFile:
         if self._has_views:  # bytes are also written through the map
             self._unflushed.crc = None
 
-    def _complain(self, written: Unflushed) -> None:
-        """Raise for written bytes that are not on the disk, unless newer bytes were written there."""
+    def _raise_unless_overwritten(self, written: Unflushed) -> None:
+        """Raise because written bytes are not on the disk, unless newer bytes were written there."""
         with self._files.lock:
-            later = self._unflushed
-            if later is None or later.start >= written.stop or later.stop <= written.start:
+            newer = self._unflushed
+            if newer is None or newer.start >= written.stop or newer.stop <= written.start:
                 raise OSError(
                     errno.EIO,
                     sentence(
@@ -402,7 +399,7 @@ class RealFile:
                 try:
                     self.map = memoryview(mmap.mmap(descriptor, self.size))
                 except OSError as error:
-                    raise self._named(error) from None
+                    raise self._with_path(error) from None
                 finally:
                     self.users -= 1
                 files.note_map(self)
@@ -418,7 +415,7 @@ class RealFile:
             first_byte = ctypes.c_char.from_buffer(view, start)  # keeps the map alive
             _advise()(ctypes.addressof(first_byte), stop - start, _POPULATE_WRITE)
 
-    def _named(self, error: OSError) -> OSError:
+    def _with_path(self, error: OSError) -> OSError:
         """Return the same error with the file's path in it."""
         return error if error.filename else OSError(error.errno, error.strerror, self.path)
 
@@ -436,10 +433,9 @@ def make_file(path: Path, size: int) -> None:
 
     If the system supports it, the file gets its name last: nobody can see a shorter file under that name, not
     even after a power loss.
-
     """
     try:
-        _make_whole(path, size)
+        _link_nameless_file(path, size)
     except FileExistsError:
         return
     except (AttributeError, OSError):  # not supported here
@@ -453,7 +449,7 @@ def make_file(path: Path, size: int) -> None:
             os.close(descriptor)
 
 
-def _make_whole(path: Path, size: int) -> None:
+def _link_nameless_file(path: Path, size: int) -> None:
     descriptor = os.open(path.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644)
     try:
         os.ftruncate(descriptor, size)
@@ -472,8 +468,8 @@ def sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _is_there(descriptor: int, written: Unflushed) -> bool:
-    """Return True if the written bytes, which were not watched since, are still in the file."""
+def _is_on_disk(descriptor: int, written: Unflushed) -> bool:
+    """Return True if the file still has the written bytes, by their CRC."""
     if written.crc is None:
         return True
     crc = 0

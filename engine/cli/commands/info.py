@@ -67,11 +67,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if out.as_json:
         out.record(records.store(info))
     else:
-        _for_people(info, out)
+        _print_info(info, out)
     return 0
 
 
-def _for_people(info: StoreInfo, out: Output) -> None:
+def _print_info(info: StoreInfo, out: Output) -> None:
     lock = {
         "held": "locked: a broker has it open",
         "free": "not locked",

@@ -141,7 +141,7 @@ def _show_following(following: FollowPlan, out: Output) -> None:
 def _plan_with_progress(
     store: StoreSnapshot, release: Release, out: Output, *, heal: bool = False, losses: bool = True
 ) -> RecoveryPlan:
-    """Return the plan; show progress while the log is read, and while lost messages are counted."""
+    """Return the plan, with a progress bar while the log is read and lost messages are counted."""
     with Progress("recover", 1, out.quiet) as progress:
         return plan(store, release, heal=heal, losses=losses, look=WalkOptions(progress.update))
 
@@ -169,14 +169,16 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
             sentence("nothing was changed: a broker would not start here: {message}", message=blocker.message),
             file=blocker.file,
         )
-    if not ask_consent(args, _planned(planned, broker, str(path)), "Change the store?", empty_log=planned.empty_log):
+    if not ask_consent(
+        args, _consent_lines(planned, broker, str(path)), "Change the store?", empty_log=planned.empty_log
+    ):
         return 2
     from engine.message_store import MessageStore
 
     begin = planned.dispatch_from
     with backed_up(args, path, config) as backup:
         with Progress("dispatch", planned.end_offset - begin, out.quiet) as progress:
-            opened = MessageStore(
+            recovered_store = MessageStore(
                 path,
                 config,
                 disk=backup.store_disk,
@@ -185,17 +187,17 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
                 empty_log=args.empty_log,
                 progress=lambda place: progress.update(max(place - begin, 0)),
             )
-        with opened:
-            done = replace(opened.recovery_plan, undispatched=planned.undispatched, dropped=planned.dropped)
-    _show(done, out, written=written, kept=backup.record)
+        with recovered_store:
+            applied = replace(recovered_store.recovery_plan, undispatched=planned.undispatched, dropped=planned.dropped)
+    _show(applied, out, written=written, kept=backup.record)
     backup.say(out)
-    if (done.end_offset, done.queues) != (planned.end_offset, planned.queues):
+    if (applied.end_offset, applied.queues) != (planned.end_offset, planned.queues):
         raise StoreError(sentence("the store changed while it was recovered: the result differs from the plan"))
     return 0
 
 
 def _rocksdb_refusal(planned: RecoveryPlan, folder: str) -> StoreError:
-    """Why queues in a RocksDB are left alone, and what a broker would do."""
+    """Return the error that queues in a RocksDB are not changed, and what a broker would do."""
     message = sentence("nothing was changed: Storescope does not write into queues in a RocksDB.")
     if planned.will_start and planned.loses_nothing:
         message += " " + sentence("Start a broker: it does what this plan says")
@@ -208,8 +210,8 @@ def _rocksdb_refusal(planned: RecoveryPlan, folder: str) -> StoreError:
     return StoreError(message, file=folder)
 
 
-def _planned(recovery: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:
-    """Describe what applying the plan does, in numbers; ``broker`` is what a broker would do."""
+def _consent_lines(recovery: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:
+    """Yield lines on what applying the plan does, in numbers; ``broker`` is the plan of a broker's start."""
     yield f"Before you go on: storescope snapshot {shlex.quote(path)} COPY --recovery-set saves what this changes."
     exit_words = "a crash" if recovery.exit == "abnormal" else "a clean stop"
     yield f"Recovery of {path} as RocketMQ {recovery.release} starts after {exit_words}:"
@@ -242,10 +244,10 @@ def _show(
     record = {**recovery_record(recovery, other_recoveries, written), **extra_fields}
     out.record(record)
     if not out.as_json:
-        _for_people(recovery, other_recoveries, written, record, out)
+        _print_plan(recovery, other_recoveries, written, record, out)
 
 
-def _for_people(
+def _print_plan(
     recovery: RecoveryPlan,
     other_recoveries: Sequence[RecoveryPlan],
     written: tuple[Release, str] | None,
@@ -309,15 +311,15 @@ def _verdict(recovery: RecoveryPlan) -> str:
     if not recovery.blockers:
         return "yes"
     reasons = []
-    for same in group_blockers(recovery.blockers):
-        first_blocker = same[0]
-        names = [str(blocker.file) for blocker in same if blocker.file]
-        message = escape_controls(blocker_text(first_blocker)[1] if len(same) > 1 else first_blocker.message)
+    for alike in group_blockers(recovery.blockers):
+        first_blocker = alike[0]
+        names = [str(blocker.file) for blocker in alike if blocker.file]
+        message = escape_controls(blocker_text(first_blocker)[1] if len(alike) > 1 else first_blocker.message)
         reasons.append(f"\n  {message} [{first_blocker.finding}]")
-        if len(same) > 1:
+        if len(alike) > 1:
             further_files = f" and {len(names) - MAX_SHOWN_FILES:,} more" if len(names) > MAX_SHOWN_FILES else ""
             reasons.append(
-                f"\n  {number_of(len(same), 'file', 'files')}: "
+                f"\n  {number_of(len(alike), 'file', 'files')}: "
                 f"{', '.join(map(escape_controls, names[:MAX_SHOWN_FILES]))}{further_files}"
             )
         reasons += [
@@ -327,7 +329,7 @@ def _verdict(recovery: RecoveryPlan) -> str:
 
 
 def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
-    """Describe what is deleted, and what is lost by that."""
+    """Yield lines on what is deleted, and what is lost by that."""
     if dledger_cut_words(recovery):
         yield dledger_cut_words(recovery)
     yield from (f"Deleted: {escape_controls(name)}" for name in recovery.files_deleted)
@@ -373,7 +375,7 @@ def _index_lines(recovery: RecoveryPlan) -> Iterator[str]:
 
 
 def _loss_lines(loss: Loss) -> Iterator[str]:
-    """A line for each queue."""
+    """Yield a line for each queue that loses messages."""
     for row in loss.queues:
         times = f", stored {times_text(row.first_time, row.last_time)}" if row.first_time > 0 else ""
         offsets = offsets_text(row.first_offset, row.last_offset)
@@ -385,7 +387,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
     changed, :class:`engine.errors.StoreLocked` where another process has the store open.
     """
     backup = read(Path(args.undo))
-    root = _store_of_kept(args.store, backup)
+    root = _store_of_backup(args.store, backup)
     files, size = backup.amount
     record: dict[str, Any] = {
         "type": "undone",
@@ -400,7 +402,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         if holder_of(root / "lock") is not None:
             StoreLock(root / "lock").release()  # raises, and names the holder
         backup_undo.check(backup, root)
-        if not ask_consent(args, _planned_undo(backup, root), "Restore the backup?", empty_log=None):
+        if not ask_consent(args, _undo_lines(backup, root), "Restore the backup?", empty_log=None):
             return 2
         with ExitStack() as locks:
             for path in (root / "lock", *_locks_elsewhere(backup)):
@@ -419,13 +421,13 @@ def undo(args: argparse.Namespace, out: Output) -> int:
 
 
 def _locks_elsewhere(backup: BackupJournal) -> list[Path]:
-    """Return the locks of the folders outside of the store that an undo writes: what lies there is named absolutely."""
+    """Return the locks of folders outside of the store that an undo writes; their files have absolute names."""
     names = (*backup.files, *backup.made)
     return sorted({lock_beside(Path(name).parent) for name in names if Path(name).is_absolute()})
 
 
-def _store_of_kept(store_path: str, backup: BackupJournal) -> Path:
-    """Return the store that ``store_path`` names; one that its command left without a sign of a store, too."""
+def _store_of_backup(store_path: str, backup: BackupJournal) -> Path:
+    """Return the store that ``store_path`` names, even if the command left nothing there that shows a store."""
     place = Path(store_path)
     if str(place.resolve()) == backup.store:
         return place
@@ -437,18 +439,18 @@ def _store_of_kept(store_path: str, backup: BackupJournal) -> Path:
         raise
 
 
-def _planned_undo(backup: BackupJournal, root: Path) -> Iterator[str]:
-    """Describe what the undo does, in numbers."""
+def _undo_lines(backup: BackupJournal, root: Path) -> Iterator[str]:
+    """Yield lines on what the undo does, in numbers."""
     files, size = backup.amount
-    yield f"{root} gets back what {backup.command} changed, as it is kept in {backup.folder}:"
+    yield f"{root} gets back what {backup.command} changed, from the backup in {backup.folder}:"
     yield (
         f"  {number_of(files, 'file', 'files')} ({size_text(size)}) are as they were; {len(backup.made):,} "
-        "that were made since go"
+        "that were made since are removed"
     )
     for name, inode in backup.trees.items():
-        fate = "gets its place back" if inode is not None else "goes: there was none"
+        fate = "is moved back to its place" if inode is not None else "is removed: there was none"
         yield f"  the folder {name} {fate}"
     if backup.begun:
-        yield "  an undo was begun before and not ended: this ends it"
+        yield "  an earlier undo was interrupted: this completes it"
     elif backup.stamps_after is None:
-        yield "  the command was stopped on the way: the store is half changed now"
+        yield "  the command was interrupted: the store is partly changed now"

@@ -28,10 +28,10 @@ from engine.cli.registering import (
     add_register,
     ask_name_servers,
     ask_to_register,
+    effective_configs,
     name_servers_of,
     registration_words,
     report_left_out,
-    within_reach,
 )
 from engine.cli.serving import (
     add_address,
@@ -141,7 +141,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     given_settings = (
         apply_path_choice(args, given_settings) if given_settings is not None else read_named_config(args)[0]
     )
-    broker, given_settings, left_out = within_reach(args, broker, given_settings)
+    broker, given_settings, left_out = effective_configs(args, broker, given_settings)
     report_left_out(out, args.config, unknown, left_out)
     tls = read_tls_option(args, out)
     broker = with_role(broker, given_settings.broker_role if given_settings else "", str(args.config))

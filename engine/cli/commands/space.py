@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, Progress, iso_time, size_text
 from engine.english import number_of
-from engine.inspection.retention import FileExpiry, Retention
-from engine.inspection.space.account import NamedSpace, Space
 from engine.inspection.space.log import OTHERS
-from engine.inspection.space.queues import PartSpace
 
 if TYPE_CHECKING:
-    from engine.inspection.retention import Retention
+    from engine.inspection.retention import FileExpiry, Retention
     from engine.inspection.space.account import NamedSpace, Space
+    from engine.inspection.space.queues import PartSpace
 
 
 MAX_SHOWN_FILES = 40
-"""Tags, producers and files that people are shown."""
+"""Maximum rows of tags, producers and files in a table."""
 _TOPICS = (
     Column("Topic", "topic"),
     Column("Commit log", "log", "number"),
@@ -112,8 +110,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 space = space_of(store, progress=lambda done, _total: progress.update(done))
         forecast = retention(store)
     if not out.as_json:
-        _for_people(space, out)
-        _retention_for_people(forecast, out)
+        _print_space(space, out)
+        _print_forecast(forecast, out)
         return 0
     for row in space.rows:
         out.record(part_record(space, row))
@@ -126,17 +124,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _for_people(space: Space, out: Output) -> None:
+def _print_space(space: Space, out: Output) -> None:
     topics: dict[str, dict[str, Any]] = {}
     numbers: dict[str, set[int | None]] = defaultdict(set)
     other_totals: dict[str, dict[str, Any]] = {}
     days: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for row in space.rows:
-        of_log = row.kind == "commitlog"
-        if row.topic is not None and (not of_log or row.part in {"units", "stale", "beyondEnd"}):
+        is_log = row.kind == "commitlog"
+        if row.topic is not None and (not is_log or row.part in {"units", "stale", "beyondEnd"}):
             total = topics.setdefault(row.topic, {"topic": row.topic, "log": 0, "queues": 0, "messages": 0})
-            total["log" if of_log else "queues"] += row.bytes
-            total["messages"] += (row.messages or 0) if of_log else 0
+            total["log" if is_log else "queues"] += row.bytes
+            total["messages"] += (row.messages or 0) if is_log else 0
             numbers[row.topic].add(row.queue_id)
         else:
             name = row.kind if row.part == "file" else f"{row.kind}: {_PARTS.get(row.part, row.part)}"
@@ -147,26 +145,26 @@ def _for_people(space: Space, out: Output) -> None:
                 total[field] += value
             if row.messages is not None:
                 total["messages"] = (total["messages"] or 0) + row.messages
-        if of_log and row.part == "units":
+        if is_log and row.part == "units":
             days[row.day or "no day"][0] += row.bytes
             days[row.day or "no day"][1] += row.messages or 0
-    for total in sorted(topics.values(), key=lambda r: (-r["log"], r["topic"])):
-        share_bytes = total["log"] + total["queues"]
+    for total in sorted(topics.values(), key=lambda total: (-total["log"], total["topic"])):
+        topic_bytes = total["log"] + total["queues"]
         if space.queues_in is not None:
             total["queues"] = None
         if not space.is_log_decoded:
             total["messages"] = total["messages"] or None
         total["mean"] = round(total["log"] / total["messages"]) if total["messages"] else None
-        total["share"] = f"{share_bytes / max(space.bytes, 1):.1%}"
+        total["share"] = f"{topic_bytes / max(space.bytes, 1):.1%}"
         total["count"] = len(numbers[total["topic"]])
         total["remark"] = "deleted: dead" if total["topic"] in space.deleted_topics else ""
-        out.record(_shown(total, "topic"), _TOPICS)
+        out.record(_with_label(total, "topic"), _TOPICS)
     for total in other_totals.values():
         out.record(total, _OTHER_FILES)
-    check = "equal to the files" if space.equal else f"the files have {space.bytes:,}"
+    comparison = "equal to the files" if space.equal else f"the files have {space.bytes:,}"
     out.line(
         f"-- {number_of(space.counted, 'byte', 'bytes')} in "
-        f"{number_of(space.file_count, 'file', 'files')}, {check}; {space.allocated:,} allocated, "
+        f"{number_of(space.file_count, 'file', 'files')}, {comparison}; {space.allocated:,} allocated, "
         f"{space.dead:,} dead"
     )
     if space.queues_in is not None:
@@ -195,17 +193,17 @@ def _print_largest(field: str, rows: Iterable[NamedSpace], out: Output) -> None:
     out.line()
     for row in listed[:MAX_SHOWN_FILES]:
         record = {"name": row.name or "(none)", "topic": row.topic, "bytes": row.bytes, "messages": row.messages}
-        out.record(_shown(_shown(record, "name"), "topic"), _NAMES[field])
+        out.record(_with_label(_with_label(record, "name"), "topic"), _NAMES[field])
     if len(listed) > MAX_SHOWN_FILES:
         out.line(f"-- {len(listed) - MAX_SHOWN_FILES:,} more; --json gives all")
 
 
-def _shown(record: dict[str, Any], field: str) -> dict[str, Any]:
+def _with_label(record: dict[str, Any], field: str) -> dict[str, Any]:
     """Return the label of a row; the sum of the names that are not counted one by one has its own."""
-    return record | {field: "(all others)"} if record[field] == "\x00others" else record
+    return record | {field: "(all others)"} if record[field] == OTHERS else record
 
 
-def _retention_for_people(forecast: Retention, out: Output) -> None:
+def _print_forecast(forecast: Retention, out: Output) -> None:
     out.line()
     use = ", ".join(
         f"{disk} {used:.0%}" if used >= 0 else f"{disk} not known"
@@ -255,10 +253,10 @@ def rule_words(forecast: Retention) -> str:
 
 
 def next_words(forecast: Retention) -> str:
-    """Describe the files that are deleted next, and when."""
+    """Describe the next files to be deleted, and when."""
     files = forecast.next_files
     if not files:
-        return "no file goes as things stand" if forecast.files else "the log has no files"
+        return "no file will be deleted by these rules" if forecast.files else "the log has no files"
     size = size_text(sum(file.size for file in files))
     when = "with the next run" if (forecast.next_time or 0) <= forecast.at else f"at {iso_time(forecast.next_time)}"
     return f"{len(files):,} file{'s' if len(files) > 1 else ''}, {size}, {when}"
@@ -268,7 +266,7 @@ Json = dict[str, Any]
 
 
 def part_record(space: Space, row: PartSpace) -> Json:
-    """Return one row of the account; all rows together are every byte of every file."""
+    """Return one row of the account as a record; all rows together are every byte of every file."""
     record: Json = {
         "type": "space",
         "topic": None if row.topic == OTHERS else row.topic,
@@ -288,20 +286,20 @@ def part_record(space: Space, row: PartSpace) -> Json:
 
 
 def named_record(kind: str, field: str, row: NamedSpace) -> Json:
-    """Return the bytes of units again, under another name: a tag, or a producer's host. Null is "without"."""
-    is_rest = OTHERS in {row.name, row.topic}
+    """Return the bytes of units by a tag, or by a producer's host; null stands for units without one."""
+    is_sum = OTHERS in {row.name, row.topic}
     return {
         "type": kind,
         "topic": None if row.topic == OTHERS else row.topic,
         field: None if row.name == OTHERS else row.name,
         "bytes": row.bytes,
         "messages": row.messages,
-        "others": is_rest,
+        "others": is_sum,
     }
 
 
 def total_record(space: Space) -> Json:
-    """The sum, held against the files."""
+    """Return the sum of all rows beside the bytes of the files."""
     return {
         "type": "spaceSum",
         "bytes": space.bytes,
@@ -322,7 +320,7 @@ def total_record(space: Space) -> Json:
 
 
 def retention_record(forecast: Retention) -> Json:
-    """Return the forecast: the rule in force, each file of the log, and who has not read everything."""
+    """Return the forecast: the rule in force, each file of the log, and the groups that have not read everything."""
     rule = forecast.rule
     return {
         "type": "retention",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from brokers import BrokerClient, asking_broker, run_scenario
 
-from engine.broker.assignments import popped_by, share_of
+from engine.broker.assignments import allocated_queues, pop_queues_of
 from engine.broker.queue_locks import QueueName
 from engine.broker.serving import serving
 from engine.remoting.connection import connect
@@ -24,18 +24,23 @@ def queue_ids(queues: list[QueueName]) -> list[int]:
 
 
 def test_each_queue_has_one_client() -> None:
-    assert [queue_ids(share_of(client, QUEUES, CLIENTS)) for client in CLIENTS] == [[0, 1], [2], [3], [4]]
-    assert [queue_ids(share_of(item, QUEUES, CLIENTS, by_circle=True)) for item in CLIENTS] == [[0, 4], [1], [2], [3]]
-    assert share_of("c9", QUEUES, CLIENTS) == []
-    assert queue_ids(share_of("c6", QUEUES, [f"c{number}" for number in range(7)])) == []
+    assert [queue_ids(allocated_queues(client, QUEUES, CLIENTS)) for client in CLIENTS] == [[0, 1], [2], [3], [4]]
+    assert [queue_ids(allocated_queues(item, QUEUES, CLIENTS, by_circle=True)) for item in CLIENTS] == [
+        [0, 4],
+        [1],
+        [2],
+        [3],
+    ]
+    assert allocated_queues("c9", QUEUES, CLIENTS) == []
+    assert queue_ids(allocated_queues("c6", QUEUES, [f"c{number}" for number in range(7)])) == []
 
 
 def test_clients_that_pop_share_queues() -> None:
-    assert queue_ids(popped_by("c1", QUEUES, CLIENTS, 0)) == [-1] * 5
-    assert queue_ids(popped_by("c1", QUEUES, CLIENTS, 3)) == [-1] * 5
-    assert queue_ids(popped_by("c4", QUEUES, CLIENTS, 1)) == [4, 0, 1]
-    assert popped_by("c9", QUEUES, CLIENTS, 1) == []
-    assert queue_ids(popped_by("c4", QUEUES[:2], CLIENTS, 1)) == [1]
+    assert queue_ids(pop_queues_of("c1", QUEUES, CLIENTS, 0)) == [-1] * 5
+    assert queue_ids(pop_queues_of("c1", QUEUES, CLIENTS, 3)) == [-1] * 5
+    assert queue_ids(pop_queues_of("c4", QUEUES, CLIENTS, 1)) == [4, 0, 1]
+    assert pop_queues_of("c9", QUEUES, CLIENTS, 1) == []
+    assert queue_ids(pop_queues_of("c4", QUEUES[:2], CLIENTS, 1)) == [1]
 
 
 async def consuming(client: BrokerClient, client_id: str = "me") -> None:

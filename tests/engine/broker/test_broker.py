@@ -105,7 +105,7 @@ def test_a_client_that_leaves_loses_its_held_pulls_and_the_others_are_notified(s
     consuming(broker, removed_link, remaining_link)
     for link in (removed_link, remaining_link):
         broker.held.hold(held_pull(link))
-    assert broker.is_waited_for
+    assert broker.has_waiting_requests
     broker.disconnected(removed_link)  # type: ignore[arg-type]
     assert [pull.connection for pull in broker.held] == [remaining_link]
     assert ([command.code for command in removed_link.sent], [command.code for command in remaining_link.sent]) == (
@@ -113,7 +113,7 @@ def test_a_client_that_leaves_loses_its_held_pulls_and_the_others_are_notified(s
         [40],
     )
     broker.disconnected(remaining_link)  # type: ignore[arg-type]
-    assert not broker.is_waited_for
+    assert not broker.has_waiting_requests
     assert broker.clients.consumers == {}
 
 

@@ -9,7 +9,13 @@ from pathlib import Path
 from brokers import BrokerClient, asking_broker, run_scenario, units
 from pops import GROUP, pop, popped, sent
 
-from engine.broker.pop_checkpoints import PopState, Step, add_step, commit_steps, put_unstored
+from engine.broker.pop_checkpoints import (
+    PendingOffset,
+    PopState,
+    add_pending_offset,
+    commit_stored_offsets,
+    put_unstored,
+)
 from engine.broker.serving import serving_store
 from engine.config import MessageStoreConfig
 from engine.store.put_message import PutMessageResult, PutMessageStatus
@@ -18,7 +24,7 @@ from engine.store.put_message import PutMessageResult, PutMessageStatus
 def test_the_next_pop_starts_after_the_last() -> None:
     state = PopState()
     assert state.latest("popping", "Orders", 0) == -1
-    state.steps["popping", "Orders", 0] = deque([Step(4), Step(9)])
+    state.pending_offsets["popping", "Orders", 0] = deque([PendingOffset(4), PendingOffset(9)])
     assert state.latest("popping", "Orders", 0) == 9
     state.clear("popping", "Orders", 0)
     state.clear("popping", "Orders", 0)
@@ -29,14 +35,14 @@ def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             broker = client.server.broker
-            step = add_step(broker, GROUP, "Orders", 0, 3)
-            add_step(broker, GROUP, "Orders", 0, 5, stored=True)
+            pending = add_pending_offset(broker, GROUP, "Orders", 0, 3)
+            add_pending_offset(broker, GROUP, "Orders", 0, 5, stored=True)
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == -1
             assert broker.popped.latest(GROUP, "Orders", 0) == 5
-            step.stored = True
-            commit_steps(broker, GROUP, "Orders", 0)
+            pending.stored = True
+            commit_stored_offsets(broker, GROUP, "Orders", 0)
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 5
-            assert broker.popped.steps == {}
+            assert broker.popped.pending_offsets == {}
 
     run_scenario(scenario)
 

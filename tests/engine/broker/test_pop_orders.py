@@ -115,7 +115,7 @@ def test_listeners_are_notified_when_a_queue_becomes_free(orders: PopOrders) -> 
     orders.freed = lambda *event: reports.append(event)
     popped(orders, 0)
     orders.acked(*WHERE, 0, 1_000)
-    orders.tell()
+    orders.notify_all()
     assert reports == [(*WHERE, 1_500), (*WHERE, 1_000), (*WHERE, 1_000)]
 
 

@@ -198,7 +198,7 @@ def test_a_message_reaches_a_held_pull_without_a_round_of_dispatch(tmp_path: Pat
                 waiting = asyncio.ensure_future(
                     client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=20_000, subscription="*")
                 )
-                while not client.server.broker.is_waited_for:
+                while not client.server.broker.has_waiting_requests:
                     await asyncio.sleep(0.005)
                 await client.send("Orders", b"two")
                 assert (await waiting).code == 0
@@ -214,7 +214,7 @@ def test_dispatch_is_not_reported_after_the_end(tmp_path: Path) -> None:
                 server = client.server
             assert server.connections == 0
             server._dispatched_elsewhere()
-            assert not server._woken, "nothing is asked of a loop that has ended"
+            assert not server._is_wake_scheduled, "nothing is asked of a loop that has ended"
 
     run_scenario(scenario)
 

@@ -16,7 +16,7 @@ from served_stores import FREE, bytes_of, responses_of, served
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import Addresses, serving_beside
 from engine.cli.main import main
-from engine.cli.registering import registration_words, within_reach
+from engine.cli.registering import effective_configs, registration_words
 from engine.codec.encode import Message
 from engine.config import parse_properties
 from engine.errors import UsageError
@@ -153,14 +153,16 @@ def test_only_some_keys_of_a_file_apply() -> None:
     store, _ = parse_properties("brokerRole=SLAVE\nhaMasterAddress=10.0.0.1:10912\n")
     broker = BrokerConfig(namesrv_addr="10.0.0.1:9876", broker_ip="10.20.30.40")
     keys = ("namesrvAddr", "brokerIP1", "haMasterAddress", "brokerRole=SLAVE")
-    assert within_reach(arguments(), broker, store).left_out == keys
-    assert within_reach(arguments(namesrv=["n:1"]), broker, store).left_out == keys[:3], "the user named the cluster"
-    assert within_reach(arguments(host="0.0.0.0"), broker, store).left_out == keys, "no address of this machine"
-    assert within_reach(arguments(register=True), broker, store) == (broker, store, ())
-    assert within_reach(arguments(), BrokerConfig(), None).left_out == ()
-    assert within_reach(arguments(host="0.0.0.0"), BrokerConfig(broker_ip="127.0.0.2"), None).left_out == ()
+    assert effective_configs(arguments(), broker, store).left_out == keys
+    assert effective_configs(arguments(namesrv=["n:1"]), broker, store).left_out == keys[:3], (
+        "the user named the cluster"
+    )
+    assert effective_configs(arguments(host="0.0.0.0"), broker, store).left_out == keys, "no address of this machine"
+    assert effective_configs(arguments(register=True), broker, store) == (broker, store, ())
+    assert effective_configs(arguments(), BrokerConfig(), None).left_out == ()
+    assert effective_configs(arguments(host="0.0.0.0"), BrokerConfig(broker_ip="127.0.0.2"), None).left_out == ()
     with pytest.raises(UsageError, match="--config"):
-        within_reach(arguments(register=True, config=None), broker, store)
+        effective_configs(arguments(register=True, config=None), broker, store)
     assert json.dumps(keys)
 
 

@@ -149,7 +149,9 @@ def test_progress_is_reported_while_the_store_is_opened_and_dispatched(golden, t
     store = tmp_path / "store"
     shutil.copytree(golden("queues-gone-5.3.3"), store)
     reports = []
-    monkeypatch.setattr(Progress, "at", lambda self, done, total=None: reports.append((self._what, done, self._total)))
+    monkeypatch.setattr(
+        Progress, "update", lambda self, done, total=None: reports.append((self._label, done, self._total))
+    )
     assert main(["recover", str(store), "--apply", "--yes", "--json"]) == 0
     assert records(capsys.readouterr().out)[0]["units"] > 0
     dispatched = [(done, total) for task, done, total in reports if task == "dispatch"]
