@@ -44,7 +44,7 @@ from engine.releases import Release
 from engine.rules.compatibility import QueueSource
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, part_that_forbids_writing
 from engine.sentences import plural, sentence
-from engine.store.tiered import TieredStore, open_tiered
+from engine.store.tiered import TieredQueue, TieredStore, open_tiered
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
@@ -492,6 +492,35 @@ class StoreSnapshot:
             return self.queue(topic, queue_id)
         self.require_queues()
         return queues.by_topic().get(topic, {}).get(queue_id)
+
+    def queues_with_moved(self) -> Mapping[str, Mapping[int, AnyQueue]]:
+        """:meth:`queues_by_topic`, and a queue without files for each that only tiered storage has."""
+        queues = self.queues_by_topic()
+        tiered = [] if self.tiered is None else self.tiered.queues
+        moved = [queue for queue in tiered if queue.queue_id not in queues.get(queue.topic, {})]
+        if not moved:
+            return queues
+        merged = {topic: dict(by_id) for topic, by_id in queues.items()}
+        for queue in moved:
+            reader = self._queue_without_files(queue)
+            if reader is not None:
+                merged.setdefault(queue.topic, {})[queue.queue_id] = reader
+        return {topic: dict(sorted(merged[topic].items())) for topic in sorted(merged, key=listing_key)}
+
+    def find_queue_with_moved(self, topic: str, queue_id: int) -> AnyQueue | None:
+        """:meth:`find_queue`, or a queue without files if only tiered storage has it. Raises :class:`CannotRead`."""
+        queue = self.find_queue(topic, queue_id)
+        if queue is not None or self.tiered is None:
+            return queue
+        moved = self.tiered.queue(topic, queue_id)
+        return None if moved is None else self._queue_without_files(moved)
+
+    def _queue_without_files(self, moved: TieredQueue) -> QueueReader | None:
+        """None if tiered storage has no message of it, or if its topic cannot be the name of a folder."""
+        if self.paths is None or not moved.max_offset or moved.topic in {".", ".."} or "/" in moved.topic:
+            return None
+        folder = self.paths.consumequeue / moved.topic / str(moved.queue_id)
+        return self._queue_reader("simple", moved.topic, moved.queue_id, folder)
 
     def require_queues(self) -> None:
         """Raise :class:`CannotRead` if not every queue that a broker would use is known."""

@@ -165,7 +165,7 @@ class LoadedQueues:
 
 def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
     """Return the facts of those queues that exist, and the rows of all of them."""
-    readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue(*key)) is not None]
+    readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue_with_moved(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
     logical = _logical_offsets(store, list(progress))

@@ -169,13 +169,19 @@ def verdict_sentence(key: QueueKey | None, counts: Verdicts | None) -> str:
     looked = sum(counts.counts.values())
     bad = sum(n for kind, n in counts.counts.items() if kind in PROBLEMS)
     unread = counts.counts["unread"]
+    moved = counts.counts["moved"]
+    compared = looked - moved - unread
     agree = []
-    if bad or not unread:
+    if bad:
+        agree.append(tr_plural("{n:,} does not agree with the log", "{n:,} do not agree with the log", n=bad))
+    elif moved and compared:
         agree.append(
-            tr_plural("{n:,} does not agree with the log", "{n:,} do not agree with the log", n=bad)
-            if bad
-            else tr("all agree with the log")
+            tr_plural("{n:,} compared with the log, it agrees", "{n:,} compared with the log, all agree", n=compared)
         )
+    elif not (moved or unread):
+        agree.append(tr("all agree with the log"))
+    if moved:
+        agree.append(tr_plural("{n:,} only in tiered storage", "{n:,} only in tiered storage", n=moved))
     if unread:
         agree.append(
             tr_plural(

@@ -59,7 +59,7 @@ def count(
 
     with open_store(path, config) as store:
         for key, so_far in tasks:
-            queue = store.find_queue(*key)
+            queue = store.find_queue_with_moved(*key)
             if queue is None:
                 continue
             moved = find_moved_messages(store, *key)

@@ -99,7 +99,7 @@ def _tables(store: StoreSnapshot) -> set[str]:
 def _check_entry(store: StoreSnapshot, place: Place) -> None:
     if place.queue_id is None and store.why_unknown("queues") is not None:
         return
-    queues = store.queues_by_topic().get(place.topic)
+    queues = store.queues_with_moved().get(place.topic)
     if queues is None:
         raise NothingFound(tr("There is no topic {topic} in this store.", topic=place.topic))
     if place.queue_id is None:
@@ -151,7 +151,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> ResolvedPlace:
         if len(readable) == 1:
             note += ", " + tr("the one that consumers read")
         return ResolvedPlace(log(chosen.offset), note)
-    if search.text in store.queues_by_topic():
+    if search.text in store.queues_with_moved():
         return ResolvedPlace(queue(search.text))
     files = len(store.index_files())
     raise NothingFound(
@@ -159,7 +159,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> ResolvedPlace:
             "No message, key or topic {text} in {files} and {topics}.",
             text=search.text,
             files=tr_plural("{n:,} index file", "{n:,} index files", n=files),
-            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.queues_by_topic())),
+            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.queues_with_moved())),
         )
     )
 

@@ -31,6 +31,8 @@ class QueueFacts:
     note: str = ""
     unread: bool = False
     """Whether its files cannot be read; else ``note`` tells of what was read and is wrong."""
+    is_moved: bool = False
+    """Whether only tiered storage has it; the bounds are those there."""
 
     @property
     def count(self) -> int:
@@ -48,6 +50,11 @@ class TopicFacts:
     @property
     def count(self) -> int:
         return sum(queue.count for queue in self.queues)
+
+    @property
+    def is_moved(self) -> bool:
+        """True if only tiered storage has it."""
+        return bool(self.queues) and all(queue.is_moved for queue in self.queues)
 
     @property
     def known(self) -> bool:
@@ -121,12 +128,13 @@ class Survey:
 
     @property
     def messages(self) -> int:
-        return sum(topic.count for topic in self.topics)
+        """Messages in the store's own queues."""
+        return sum(queue.count for topic in self.topics for queue in topic.queues if not queue.is_moved)
 
     @property
     def unqueued(self) -> bool:
         """True if topics are known only from the units of the log, once they are counted, and not from queues."""
-        return self.kind != "store" or not self.topics
+        return self.kind != "store" or all(topic.is_moved for topic in self.topics)
 
     @property
     def topics_by_bytes(self) -> list[str]:
@@ -251,9 +259,13 @@ def _last_time(store: StoreSnapshot) -> int | None:
 
 def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
     queues_asked = 0
-    for topic, queues in store.queues_by_topic().items():
+    own_queues = store.queues_by_topic()
+    for topic, queues in store.queues_with_moved().items():
         facts, size = [], 0
         for number, queue in queues.items():
+            if number not in own_queues.get(topic, {}):
+                facts.append(_moved_queue(store, topic, number))
+                continue
             queue_facts = _queue(number, queue, log_gone=log_gone)
             facts.append(queue_facts)
             newest = _or_default(queue.newest, None) if queues_asked < MESSAGES_KNOWN and queue_facts.count else None
@@ -272,6 +284,16 @@ def _queue(number: int, queue: AnyQueue, *, log_gone: bool) -> QueueFacts:
         return QueueFacts(number, queue.min_offset, queue.max_offset)
     except StoreError as error:
         return QueueFacts(number, 0, 0, str(error), isinstance(error, CannotRead))
+
+
+def _moved_queue(store: StoreSnapshot, topic: str, number: int) -> QueueFacts:
+    """Return the bounds of a queue that only tiered storage has."""
+    moved = store.tiered.queue(topic, number) if store.tiered is not None else None
+    try:
+        bounds = (0, 0) if moved is None else (moved.min_offset, moved.max_offset)
+        return QueueFacts(number, *bounds, is_moved=True)
+    except StoreError as error:
+        return QueueFacts(number, 0, 0, str(error), isinstance(error, CannotRead), is_moved=True)
 
 
 def _index(store: StoreSnapshot) -> Iterator[IndexFacts]:

@@ -279,7 +279,7 @@ def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str])
 
 
 def _topic_node(topic: Any, places: Any) -> Node:
-    count = short_count(topic.count) if topic.known else NOT_KNOWN
+    count = _in_tiered(short_count(topic.count) if topic.known else NOT_KNOWN, topic)
     node = Node(
         f"topic/{topic.name}",
         plain(topic.name),
@@ -289,7 +289,7 @@ def _topic_node(topic: Any, places: Any) -> Node:
         value=topic.count,
     )
     for queue in topic.queues:
-        count = NOT_KNOWN if queue.note else number(queue.count)
+        count = _in_tiered(NOT_KNOWN if queue.note else number(queue.count), queue)
         node.add(
             Node(
                 f"queue/{topic.name}/{queue.queue_id}",
@@ -302,6 +302,11 @@ def _topic_node(topic: Any, places: Any) -> Node:
             )
         )
     return node
+
+
+def _in_tiered(count: str, facts: Any) -> str:
+    """The number of messages of a topic or queue, marked if only tiered storage has them."""
+    return tr("{count} tiered", count=count) if facts.is_moved else count
 
 
 def _index_nodes(survey: Any, places: Any) -> Node:

@@ -14,6 +14,9 @@ from viewer.queues.facts import look, own_unit
 from viewer.queues.rows import QueueSource
 from viewer.queues.side import logical_words
 from viewer.queues.verdict_work import Verdicts, count_verdicts
+from viewer.runtime import places
+from viewer.runtime.place_search import checked
+from viewer.runtime.survey import survey
 
 
 @pytest.mark.golden
@@ -85,6 +88,22 @@ def test_messages_that_are_only_in_tiered_storage_are_rows_and_counted(golden, t
             find_moved_messages(store, "Orders", 0),
         )
         assert (counts.counts, counts.complete) == ({"moved": 111, "ok": 9}, True)
+
+
+@pytest.mark.golden
+def test_a_queue_that_only_tiered_storage_has_is_shown(golden, tmp_path):
+    """Its topic was not in the tree, and the view said that there is no such queue."""
+    root = shutil.copytree(golden("tiered-5.5.1"), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
+    shutil.rmtree(root / "consumequeue" / "Orders")
+    with open_store(root) as store:
+        loaded = look(store, [("Orders", 0)])
+        assert loaded.facts["Orders", 0].files == ()
+        rows = loaded.source.read(0, 0, loaded.source.end).rows[:-1]
+        assert ({state_of(row) for row in rows}, len(rows)) == ({"moved"}, 120)
+        assert checked(store, places.queue("Orders", 0, 3)).place.queue_offset == 3
+        orders = next(topic for topic in survey(store).topics if topic.name == "Orders")
+        assert (orders.is_moved, orders.count > 0) == (True, True)
+        assert all(not topic.is_moved for topic in survey(store).topics if topic.name != "Orders")
 
 
 @pytest.mark.golden

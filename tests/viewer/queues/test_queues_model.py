@@ -154,5 +154,11 @@ def test_verdicts_are_summed_up_as_far_as_they_were_counted():
     assert verdict_sentence(key, None) == verdict_sentence(None, Verdicts()) == ""
     complete = Verdicts(Counter(ok=10), reached=10, total=10)
     assert verdict_sentence(key, complete) == "Orders/0 · 10 entries · all agree with the log · complete"
+    moved = Verdicts(Counter(moved=111, ok=9), reached=120, total=120)
+    assert verdict_sentence(key, moved) == (
+        "Orders/0 · 120 entries · 9 compared with the log, all agree · 111 only in tiered storage · complete"
+    )
+    only_moved = Verdicts(Counter(moved=2), reached=2, total=2)
+    assert verdict_sentence(key, only_moved) == "Orders/0 · 2 entries · 2 only in tiered storage · complete"
     part = Verdicts(Counter(ok=3, missing=1), reached=4, total=10)
     assert verdict_sentence(key, part).startswith("Orders/0 · 10 entries · 1 does not agree with the log · first 4 ")

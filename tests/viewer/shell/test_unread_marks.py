@@ -10,7 +10,7 @@ from viewer.widgets.store_tree_rows import RANK, StoreTree, _index_nodes, _topic
 
 
 class Topic:
-    name, count, known = "Orders", 0, False
+    name, count, known, is_moved = "Orders", 0, False, False
     queues = (QueueFacts(0, 0, 0, "Permission denied", unread=True), QueueFacts(1, 0, 0, "expected 20 bytes"))
 
 

@@ -93,3 +93,13 @@ def test_a_log_by_itself_has_the_topics_that_its_units_tell(qapp, survey: Survey
     assert node_ is not None
     assert node_.badge == "2.00 KiB"
     assert node_.place.name == 'topic = "A\\"b"'
+
+
+def test_topics_that_only_tiered_storage_has_are_marked(survey: Survey) -> None:
+    moved = TopicFacts("Old", (QueueFacts(0, 0, 7, is_moved=True),), 0)
+    grown = replace(survey, topics=(*survey.topics, moved))
+    model = StoreTree()
+    model.set_nodes(store_nodes(grown, places, is_system_topic))
+    nodes = [model.find(name) for name in ("topic/Old", "queue/Old/0", "topic/Beta")]
+    assert [node.badge for node in nodes if node is not None] == ["7 tiered", "7 tiered", "10"]
+    assert grown.messages == survey.messages
