@@ -1,7 +1,7 @@
-"""Bodies of administrators' answers, as values of a cluster (docs/protocol/name-server.md#cluster,
+"""Parse the bodies of answers to administration requests (docs/protocol/name-server.md#cluster,
 docs/protocol/broker.md#admin; RocketMQ's JSON).
 
-Pure. Parts of another form are left out; a body that is no object raises :class:`UnexpectedAnswer`.
+Pure. Members of an unexpected form are left out; a body that is no object raises :class:`UnexpectedAnswer`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(key), member) for key, member in value.items())
 
 
-def _number(value: Any, usual: int = 0) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else usual
+def _number(value: Any, default: int = 0) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 def brokers(body: bytes) -> list[BrokerPart]:
@@ -37,13 +37,13 @@ def brokers(body: bytes) -> list[BrokerPart]:
 
 
 def runtime(body: bytes) -> dict[str, str]:
-    """GET_BROKER_RUNTIME_INFO (28): figures as texts."""
+    """GET_BROKER_RUNTIME_INFO (28): figures as text."""
     return {name: str(value) for name, value in _members(json_object(body).get("table"))}
 
 
-def held(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]] | None:
+def held_pulls(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]] | None:
     """Held pulls in the result of :func:`runtime`, by queue and group; None if the broker does not report them."""
-    rows = _read(figures.get("heldPulls"))
+    rows = _parse_json(figures.get("heldPulls"))
     if not isinstance(rows, list):
         return None
     pulls: dict[Queue, dict[str, int]] = {}
@@ -65,7 +65,7 @@ def group_names(body: bytes) -> list[str]:
 
 
 def group_offsets(body: bytes, broker: str) -> dict[str, dict[Queue, int]]:
-    """GET_ALL_CONSUMER_OFFSET (43): what each group reads next."""
+    """GET_ALL_CONSUMER_OFFSET (43): the next offset of each group in each queue."""
     offsets_by_group: dict[str, dict[Queue, int]] = {}
     for row in consumer_offsets(json_object(body)).rows:
         if row.mode == "cluster":
@@ -84,7 +84,7 @@ def queue_ends(body: bytes) -> dict[Queue, QueueEnds]:
     return ends
 
 
-def consuming(body: bytes, name: str) -> Group:
+def consumer_group(body: bytes, name: str) -> Group:
     """GET_CONSUMER_CONNECTION_LIST (203): a group's clients and subscriptions."""
     document = json_object(body)
     subscriptions = {
@@ -103,19 +103,19 @@ def consuming(body: bytes, name: str) -> Group:
 
 
 def producers(body: bytes) -> dict[str, tuple[Client, ...]]:
-    """GET_ALL_PRODUCER_INFO (328): who sends, by group."""
+    """GET_ALL_PRODUCER_INFO (328): producers by group."""
     return {name: _clients(rows, "remoteIP") for name, rows in _members(json_object(body).get("data"))}
 
 
-def owned(body: bytes) -> frozenset[Queue]:
-    """GET_CONSUMER_RUNNING_INFO (307): the queues that a consumer holds, without those that it is giving up."""
+def owned_queues(body: bytes) -> frozenset[Queue]:
+    """GET_CONSUMER_RUNNING_INFO (307): the queues that a consumer owns, without those that it is releasing."""
     return frozenset(queue for queue, row in _queues(json_object(body).get("mqTable")) if row.get("droped") is not True)
 
 
 def _queues(table: Any) -> Iterator[tuple[Queue, Mapping[str, Any]]]:
-    """Rows of a table whose keys are queues: objects, or their text."""
+    """Yield the rows of a table whose keys are queues, as objects or as JSON text."""
     for key, row in table.items() if isinstance(table, Mapping) else ():
-        queue = key.value if isinstance(key, ObjectKey) else _read(key)
+        queue = key.value if isinstance(key, ObjectKey) else _parse_json(key)
         if isinstance(queue, Mapping) and isinstance(row, Mapping):
             yield (
                 Queue(str(queue.get("topic")), str(queue.get("brokerName")), _number(queue.get("queueId"), -1)),
@@ -123,9 +123,9 @@ def _queues(table: Any) -> Iterator[tuple[Queue, Mapping[str, Any]]]:
             )
 
 
-def _read(key: Any) -> Any:
+def _parse_json(text: Any) -> Any:
     try:
-        return json.loads(key)
+        return json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return None
 

@@ -1,6 +1,7 @@
-"""Asks a cluster, read-only: name servers for its brokers, brokers for what they hold and who is connected.
+"""Read the state of a cluster: brokers from name servers; topics, groups, offsets and clients from brokers.
 
-Administrators' requests alone, each told to whoever keeps a log of them. Java: ``DefaultMQAdminExtImpl``.
+Sends only administration requests that change nothing, and reports each to ``on_response``. Java:
+``DefaultMQAdminExtImpl``.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from engine.sentences import sentence
 from engine.system_names import is_system_group, is_system_topic
 
 TIMEOUT_S = 3.0
-"""Seconds that an answer is waited for."""
-_AT_ONCE = 16
-"""Requests under way on one connection."""
+"""Seconds to wait for an answer."""
+_MAX_PENDING_REQUESTS = 16
+"""Maximum number of pending requests to one broker."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """A request: its address, its words, and its result; ``code`` −1: no answer."""
+class AnsweredRequest:
+    """A request with the code of its answer, −1 for none, and the time that it took (ms)."""
 
     address: str
     code: int
@@ -42,20 +43,20 @@ class ReadRequest:
 
 
 class _NoAnswer(Exception):
-    """An answer that was not one; the refusal is noted."""
+    """No answer, or a refusal, which is recorded."""
 
 
 class ClusterReader:
-    """``async with``: :meth:`read` asks everything once; connections stay between."""
+    """Use with ``async with``: each :meth:`read` asks everything once, over connections that stay open."""
 
     def __init__(
         self,
         name_servers: Sequence[str],
-        on_answer: Callable[[ReadRequest], None] = lambda _: None,
+        on_response: Callable[[AnsweredRequest], None] = lambda _: None,
         now: Clock = system_clock,
     ) -> None:
         self._name_servers = tuple(name_servers)
-        self.on_response = on_answer
+        self.on_response = on_response
         self._now = now
         self._connections: dict[str, Connection] = {}
         self._parts: dict[tuple[str, int], BrokerPart] = {}
@@ -71,9 +72,7 @@ class ClusterReader:
         self._connections.clear()
 
     async def read(self) -> ClusterState:
-        """Read the cluster now. A broker that does not answer stays as it last was, with a reason; nothing is raised
-        for it.
-        """
+        """Read the cluster now. A broker that does not answer keeps its last state, with the reason."""
         self._refusals = []
         name_servers, registered = await self._brokers()
         if registered is None:
@@ -88,19 +87,19 @@ class ClusterReader:
         return ClusterState(self._now(), name_servers, tuple(parts), tuple(self._refusals))
 
     async def _brokers(self) -> tuple[dict[str, str], list[BrokerPart] | None]:
-        """Return what is wrong with each name server, and the brokers that the first good one knows."""
-        wrong, registered = {}, None
+        """Return the error of each name server ("" for none), and the brokers of the first one without an error."""
+        errors_by_server, registered = {}, None
         for address in self._name_servers:
             try:
                 parts = await self._read(address, RequestCode.GET_BROKER_CLUSTER_INFO, answers.brokers)
             except _NoAnswer:
-                wrong[address] = self._refusals[-1].words
+                errors_by_server[address] = self._refusals[-1].words
             except UnexpectedAnswer as error:
-                wrong[address] = str(error)
+                errors_by_server[address] = str(error)
             else:
-                wrong[address] = ""
+                errors_by_server[address] = ""
                 registered = parts if registered is None else registered
-        return wrong, registered
+        return errors_by_server, registered
 
     async def _part(self, broker: BrokerPart) -> BrokerPart:
         """Ask one broker again; return its old state if it does not answer."""
@@ -110,7 +109,7 @@ class ClusterReader:
                 broker.address, RequestCode.GET_BROKER_RUNTIME_INFO, answers.runtime, heldPulls="true"
             )
             release = figures.get("brokerVersionDesc", "")
-            held_pulls = answers.held(figures, broker.name)
+            held_pulls = answers.held_pulls(figures, broker.name)
             if not broker.is_master:
                 return replace(broker, time_ms=self._now(), release=release, held_pulls=held_pulls)
             names = await self._read(broker.address, RequestCode.GET_ALL_TOPIC_CONFIG, answers.topic_names)
@@ -121,21 +120,21 @@ class ClusterReader:
             )
         except (_NoAnswer, UnexpectedAnswer) as error:
             return replace(previous, address=broker.address, words=str(error))
-        gate = asyncio.Semaphore(_AT_ONCE)
+        semaphore = asyncio.Semaphore(_MAX_PENDING_REQUESTS)
         tables = await asyncio.gather(
             *(
-                self._try(gate, broker, RequestCode.GET_TOPIC_STATS_INFO, answers.queue_ends, topic=name)
+                self._try(semaphore, broker, RequestCode.GET_TOPIC_STATS_INFO, answers.queue_ends, topic=name)
                 for name in names
                 if not is_system_topic(name)
             )
         )
         queues = {queue: ends for table in tables if table is not None for queue, ends in table.items()}
-        producers = await self._try(gate, broker, RequestCode.GET_ALL_PRODUCER_INFO, answers.producers)
+        producers = await self._try(semaphore, broker, RequestCode.GET_ALL_PRODUCER_INFO, answers.producers)
         declared = (
-            await self._try(gate, broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, answers.group_names) or []
+            await self._try(semaphore, broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, answers.group_names) or []
         )
         names = sorted(name for name in {*declared, *offsets} if not is_system_group(name))
-        groups = await asyncio.gather(*(self._group(gate, broker, name) for name in names))
+        groups = await asyncio.gather(*(self._group(semaphore, broker, name) for name in names))
         return replace(
             broker,
             time_ms=self._now(),
@@ -143,27 +142,27 @@ class ClusterReader:
             queues=queues,
             offsets=offsets,
             producers=producers or {},
-            groups={name.name: name for name in groups if name is not None},
+            groups={group.name: group for group in groups if group is not None},
             held_pulls=held_pulls,
         )
 
-    async def _group(self, gate: asyncio.Semaphore, broker: BrokerPart, name: str) -> Group | None:
-        """A group that consumes there, with what each of its clients owns; None where none of them is connected."""
+    async def _group(self, semaphore: asyncio.Semaphore, broker: BrokerPart, name: str) -> Group | None:
+        """Return a group with the queues of each client; None if no client of it is connected to the broker."""
 
         def read(body: bytes) -> Group:
-            return answers.consuming(body, name)
+            return answers.consumer_group(body, name)
 
         group = await self._try(
-            gate,
+            semaphore,
             broker,
             RequestCode.GET_CONSUMER_CONNECTION_LIST,
             read,
-            fine=ResponseCode.CONSUMER_NOT_ONLINE,
+            expected_code=ResponseCode.CONSUMER_NOT_ONLINE,
             consumerGroup=name,
         )
         if group is None:
             return None
-        owned_queues = await asyncio.gather(*(self._owned(gate, broker, name, client) for client in group.clients))
+        owned_queues = await asyncio.gather(*(self._owned(semaphore, broker, name, client) for client in group.clients))
         owned = {
             client.client_id: queues
             for client, queues in zip(group.clients, owned_queues, strict=True)
@@ -172,13 +171,13 @@ class ClusterReader:
         return replace(group, owned=owned)
 
     async def _owned(
-        self, gate: asyncio.Semaphore, broker: BrokerPart, group: str, client: Client
+        self, semaphore: asyncio.Semaphore, broker: BrokerPart, group: str, client: Client
     ) -> frozenset[Queue] | None:
         return await self._try(
-            gate,
+            semaphore,
             broker,
             RequestCode.GET_CONSUMER_RUNNING_INFO,
-            answers.owned,
+            answers.owned_queues,
             consumerGroup=group,
             clientId=client.client_id,
             jstackEnable="false",
@@ -186,17 +185,17 @@ class ClusterReader:
 
     async def _try(
         self,
-        gate: asyncio.Semaphore,
+        semaphore: asyncio.Semaphore,
         broker: BrokerPart,
         code: int,
         read: Callable[[bytes], T],
-        fine: int | None = None,
+        expected_code: int | None = None,
         **fields: str,
     ) -> T | None:
-        """Return what a body says; None if it is refused, which is noted unless the code is ``fine``."""
-        async with gate:
+        """Return the parsed body; None for a refusal, which is recorded unless its code is ``expected_code``."""
+        async with semaphore:
             try:
-                return await self._read(broker.address, code, read, fine, **fields)
+                return await self._read(broker.address, code, read, expected_code, **fields)
             except _NoAnswer:
                 return None
             except UnexpectedAnswer as error:
@@ -204,27 +203,29 @@ class ClusterReader:
                 return None
 
     async def _read(
-        self, address: str, code: int, read: Callable[[bytes], T], fine: int | None = None, **fields: str
+        self, address: str, code: int, read: Callable[[bytes], T], expected_code: int | None = None, **fields: str
     ) -> T:
-        """Return what a body says. Raises :class:`_NoAnswer`, :class:`UnexpectedAnswer`."""
-        body = await self._ask(address, code, fine, **fields)
+        """Return the parsed body. Raises :class:`_NoAnswer`, :class:`UnexpectedAnswer`."""
+        body = await self._ask(address, code, expected_code, **fields)
         with reading(code):
             return read(body)
 
-    async def _ask(self, address: str, code: int, fine: int | None = None, **fields: str) -> bytes:
-        """The body of an answer. Raises :class:`_NoAnswer`, noted unless the answer's code is ``fine``."""
-        begun, answer = time.monotonic(), None
+    async def _ask(self, address: str, code: int, expected_code: int | None = None, **fields: str) -> bytes:
+        """Return the body of an answer. Raises :class:`_NoAnswer`; a refusal is recorded unless its code is
+        ``expected_code``.
+        """
+        start_s, answer = time.monotonic(), None
         try:
             answer = await (await self._connection(address)).ask(Command(code, dict(fields)), TIMEOUT_S)
         except (OSError, TimeoutError) as error:
             self._refuse(address, code, fields, -1, cause_of(error))
         answer_code = -1 if answer is None else answer.code
         self.on_response(
-            ReadRequest(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000)
+            AnsweredRequest(address, code, request_name(code), fields, answer_code, (time.monotonic() - start_s) * 1000)
         )
         if answer is None or answer.code != ResponseCode.SUCCESS:
             words = "no answer" if answer is None else answer.remark or f"code {answer.code}"
-            if answer is not None and answer.code != fine:
+            if answer is not None and answer.code != expected_code:
                 self._refuse(address, code, fields, answer.code, words)
             raise _NoAnswer(words)
         return bytes(answer.body)

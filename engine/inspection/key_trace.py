@@ -34,7 +34,7 @@ DEFAULT_MAX = 32
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """An index file, newest first: whether its time span matches, and why.
+    """An index file: ``chosen`` is True if its entries are searched, ``why`` is the reason for or against it.
 
     ``damaged``: it was skipped because it cannot be parsed, not because of its times.
     """
@@ -68,7 +68,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A unit that really carries the key under the topic."""
+    """A unit that has the key and the topic."""
 
     unit: Unit
 
@@ -117,7 +117,7 @@ def trace(
 def _trace_rows(
     index: RocksIndex, topic: str, text: str, index_type: IndexType | None, begin: int, end: int, max_count: int
 ) -> Iterator[Traced]:
-    """The units that rows of a RocksDB lead to; the trace is not complete if rows may be missing."""
+    """Yield the units that rows of a RocksDB lead to; the trace is incomplete if rows may be missing."""
     matches = steps = 0
     complete = index.is_complete()
     for _, unit in index.units(topic, text, index_type, begin, end):
@@ -132,6 +132,8 @@ def _trace_rows(
 
 
 class _Walk:
+    """The search for one key through the index files, newest first."""
+
     def __init__(
         self,
         store: StoreSnapshot,
@@ -147,7 +149,7 @@ class _Walk:
         self._begin, self._end, self._max = begin, end, max_count
         self._hash = index_key_hash(topic, key)
         self._match_offsets: set[int] = set()
-        self._last = False
+        self._is_window_begun = False
         self._settle_start = store.settle_start
         self.steps = 0
         self.complete = True
@@ -170,10 +172,10 @@ class _Walk:
             self.complete = False
             why = plural("{n} match was found before it", "{n} matches were found before it", n=self._max)
             return TraceFile(reader.name, False, why, file_begin, file_end)
-        if self._last:
+        if self._is_window_begun:
             why = sentence("the walk ended with the file that the window begins in")
             return TraceFile(reader.name, False, why, file_begin, file_end)
-        self._last = file_begin < self._begin
+        self._is_window_begun = file_begin < self._begin
         if not codec.time_matched(header, self._begin, self._end):
             why = sentence("ends before the window begins")
             if file_begin > self._end:
@@ -182,7 +184,7 @@ class _Walk:
         if reader.geometry is None:
             self.complete = False
             return TraceFile(reader.name, False, reader.geometry_source, file_begin, file_end, damaged=True)
-        return TraceFile(reader.name, True, _overlap(header, self._begin, self._end), file_begin, file_end)
+        return TraceFile(reader.name, True, _overlap_words(header, self._begin, self._end), file_begin, file_end)
 
     def chain(self, reader: IndexReader) -> Iterator[TraceStep | Match]:
         header, slots = reader.header, reader.slots
@@ -233,15 +235,15 @@ class _Walk:
                     self.complete = False
                     return
             if entry.time_diff < 0 or time < self._begin:
-                yield from self._passed_over(reader, slot, entry.prev, visited)
+                yield from self._missed_entries(reader, slot, entry.prev, visited)
                 return
             if not codec.chain_continues(entry.prev, number, count):
                 yield from self._bad_link(reader.name, slot, number, entry.prev)
                 return
             number = entry.prev
 
-    def _passed_over(self, reader: IndexReader, slot: int, number: int, visited: set[int]) -> Iterator[TraceStep]:
-        """Entries behind the one where a broker stops that point to messages of the window.
+    def _missed_entries(self, reader: IndexReader, slot: int, number: int, visited: set[int]) -> Iterator[TraceStep]:
+        """Yield the entries behind the one at which a broker stops, if they point to messages of the window.
 
         The broker misses them, because an entry's time counts from the file's first unit in whole seconds.
         """
@@ -274,9 +276,7 @@ class _Walk:
             number = entry.prev
 
     def _why_hidden(self, entry: codec.IndexEntry, time: int) -> str | None:
-        """Reason why a query misses the unit of ``entry``; None if it is outside the window or not the requested
-        one.
-        """
+        """Return why a query misses the unit of ``entry``; None if it is outside the window or has another key."""
         unit = self._store.log.seen_at(entry.phy_offset, crc=False)
         if not isinstance(unit, Unit) or not self._begin <= unit.store_timestamp <= self._end:
             return None
@@ -326,12 +326,12 @@ def indexed_keys(unit: Unit) -> list[str]:
 
 
 def _key_of(unit: Unit, key_hash: int) -> str | None:
-    """``topic#key`` of the unit's key or tags with this hash."""
+    """Return ``topic#key`` for the key or tags of the unit with this hash, or None."""
     key = index_keys.find_key_of_hash(unit.topic, unit.properties, key_hash)
     return None if key is None else f"{unit.topic}#{key.text}"
 
 
-def _overlap(header: codec.IndexHeader, begin: int, end: int) -> str:
+def _overlap_words(header: codec.IndexHeader, begin: int, end: int) -> str:
     file_begin, file_end = header.begin_timestamp, header.end_timestamp
     if begin < file_begin and end > file_end:
         return sentence("the file lies inside the window")

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Reader:
     """A group or delay level with unread messages.
 
-    ``offset`` is the physical offset of its next unit, the lowest of its queues; ``below``: the number of queues in
-    which its next message is deleted already. ``kind``: ``group`` or ``delay``.
+    ``offset`` is the physical offset of its next unit, the lowest of all its queues. ``below`` is the number of queues
+    in which its next message is deleted already. ``kind`` is ``group`` or ``delay``.
     """
 
     name: str
@@ -181,40 +181,40 @@ def _readers(store: StoreSnapshot) -> Iterator[Reader]:
     try:
         for row in group_progress(store):
             if row.state in {"behind", "notBegun", "belowMin"}:
-                place = _place(store, row.topic, row.queue_id, row.offset)
-                if place is not None:
+                unit_offset = _next_unit_offset(store, row.topic, row.queue_id, row.offset)
+                if unit_offset is not None:
                     _add_reader(
                         readers,
-                        Reader(row.group, "group", place, row.topic, row.queue_id, int(row.state == "belowMin")),
+                        Reader(row.group, "group", unit_offset, row.topic, row.queue_id, int(row.state == "belowMin")),
                     )
     except StoreError:
         pass  # an unreadable table names no readers
     table = read_table(store, "delayOffset.json")
     if table is not None:
         for level, offset in delay_offsets(table.value)[0].items():
-            place = _place(store, SCHEDULE_TOPIC, level - 1, offset)
-            if place is not None:
-                _add_reader(readers, Reader(f"delay level {level}", "delay", place, SCHEDULE_TOPIC, level - 1))
+            unit_offset = _next_unit_offset(store, SCHEDULE_TOPIC, level - 1, offset)
+            if unit_offset is not None:
+                _add_reader(readers, Reader(f"delay level {level}", "delay", unit_offset, SCHEDULE_TOPIC, level - 1))
     yield from sorted(readers.values(), key=lambda reader: (reader.offset, reader.name))
 
 
 def _add_reader(readers: dict[str, Reader], new_reader: Reader) -> None:
-    known_reader = readers.get(new_reader.name)
-    if known_reader is None:
+    earlier_reader = readers.get(new_reader.name)
+    if earlier_reader is None:
         readers[new_reader.name] = new_reader
         return
-    earliest = min(known_reader, new_reader, key=lambda reader: reader.offset)
+    earliest = min(earlier_reader, new_reader, key=lambda reader: reader.offset)
     readers[new_reader.name] = Reader(
         earliest.name,
         earliest.kind,
         earliest.offset,
         earliest.topic,
         earliest.queue_id,
-        known_reader.below + new_reader.below,
+        earlier_reader.below + new_reader.below,
     )
 
 
-def _place(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> int | None:
+def _next_unit_offset(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> int | None:
     """Return the physical offset of the next unit to read; None if everything is read."""
     queue = store.find_queue(topic, queue_id)
     if queue is None:

@@ -27,6 +27,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
@@ -37,9 +38,14 @@ from engine.files.atomic_file import PRIVATE, write_atomically
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
+if TYPE_CHECKING:
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
+
+
 ROWS_PER_ANCHOR = 4096
 """Rows between two anchors: the longest walk to find a row's exact number."""
-CACHE_LIMIT = 256 << 20
+MAX_CACHE_BYTES = 256 << 20
 """Bytes that all side indexes together may take; the least recently used are deleted first."""
 MAX_DAMAGES = 64
 FORMAT = 2
@@ -68,7 +74,7 @@ class Segment:
 
 
 class SideIndex:
-    """Row numbers of a log. :meth:`build` may be cancelled and continued; safe to read from any thread."""
+    """The row numbers of a log. :meth:`build` may be cancelled and continued; safe to read from any thread."""
 
     def __init__(self, log: LogReader, cache: Path | None = None) -> None:
         self._log = log
@@ -97,8 +103,8 @@ class SideIndex:
         return sum(segment.units for segment in self.segments)
 
     def build(self, cancelled: Cancelled | None = None, progress: Progress | None = None) -> bool:
-        """Walk the parts that are not indexed yet, file by file; True when everything is indexed. Raises nothing for
-        what the store holds.
+        """Walk the files that are not indexed yet. Return True when all are indexed, False if cancelled. Damage in the
+        store raises nothing.
         """
         cached = {segment.name: segment for segment in (*self._load(), *self.segments)}
         files = list(self._log.files)
@@ -108,7 +114,7 @@ class SideIndex:
         for number, file in enumerate(files):
             is_last = number + 1 == len(files)
             stop = file.end_offset if is_last else files[number + 1].start_offset
-            segment = self._still_good(cached.get(file.name), file)
+            segment = self._valid_segment(cached.get(file.name), file)
             if segment is None or not segment.complete or is_last:
                 segment = self._walk(segment, file, stop, cancelled)
                 if segment is None:
@@ -126,7 +132,7 @@ class SideIndex:
         cached = {segment.name: segment for segment in self._load()}
         valid: list[Segment] = []
         for file in self._log.files:
-            segment = self._still_good(cached.get(file.name), file)
+            segment = self._valid_segment(cached.get(file.name), file)
             if segment is None:
                 break
             valid.append(segment)
@@ -134,7 +140,7 @@ class SideIndex:
         return len(valid) == len(self._log.files)
 
     def number_at(self, offset: int) -> int | None:
-        """Row number of the item that begins at ``offset``; None if it is not counted yet."""
+        """Return the row number of the item that begins at ``offset``; None if it is not counted yet."""
         segment_index = bisect_right([s.start_offset for s in self.segments], offset) - 1
         if segment_index < 0 or offset >= self.segments[segment_index].end:
             return None
@@ -148,7 +154,7 @@ class SideIndex:
         return self._first_rows[segment_index] + row
 
     def offset_of(self, number: int) -> int | None:
-        """Offset of the row with this number; None if it is not counted yet."""
+        """Return the offset of the row with this number; None if it is not counted yet."""
         segment_index = bisect_right(self._first_rows, number) - 1
         if segment_index < 0 or number >= self.total:
             return None
@@ -165,19 +171,19 @@ class SideIndex:
         return None
 
     def _publish(self, segments: list[Segment]) -> None:
-        firsts, row = [], 0
+        first_rows, row = [], 0
         for segment in segments:
-            firsts.append(row)
+            first_rows.append(row)
             row += segment.rows
-        self._first_rows, self.segments = firsts, list(segments)
+        self._first_rows, self.segments = first_rows, list(segments)
 
     # -- walking
 
-    def _still_good(self, segment: Segment | None, file: ReadOnlyFile) -> Segment | None:
+    def _valid_segment(self, segment: Segment | None, file: ReadOnlyFile) -> Segment | None:
         if segment is None or (segment.start_offset, segment.size) != (file.start_offset, file.size):
             return None
         modified, head = stamp_of(file)
-        if not head:  # it cannot be read now: only what was counted while it could not be read either is still right
+        if not head:  # unreadable now: a segment stays valid only if the file was unreadable before, too
             return segment if not segment.head and not segment.complete else None
         is_same = segment.head == head and (segment.modified_ns == modified or not segment.complete)
         return segment if is_same else None
@@ -196,9 +202,9 @@ class SideIndex:
         else:
             start = file.start_offset
         if segment.anchors:
-            segment = _rewound(cached, segment) if cached is not None else segment
+            segment = _reset_to_last_anchor(cached, segment) if cached is not None else segment
         topics = TopicTable()
-        counted = _Counter(segment, topics)
+        counter = _Counter(segment, topics)
         all_read = True
         for block in scan_log(self._log, start, stop, crc=False, topics=topics):
             if cancelled is not None and cancelled():
@@ -208,14 +214,14 @@ class SideIndex:
                 break
             if isinstance(block, Damage):
                 all_read &= not block.unread
-                counted.damage(block)
+                counter.damage(block)
             else:
-                counted.block(block)
-        counted.close()
+                counter.block(block)
+        counter.close()
         return segment
 
     def _valid_anchors(self, cached: Segment) -> tuple[list[tuple[int, int]], int]:
-        """Anchors up to the last one at which a unit still begins, and the offset to continue from."""
+        """Return the anchors up to the last one at which a unit still begins, and the offset to continue from."""
         anchors = list(cached.anchors)
         while anchors:
             item = self._log.unit_at(anchors[-1][1], crc=False)
@@ -263,24 +269,23 @@ class SideIndex:
             write_atomically(self._file, len(head).to_bytes(8, "little") + head + anchors, PRIVATE)
             _trim(self._cache)
         except OSError:
-            return  # no cache, no harm
+            return  # the next run walks the log again
 
 
 class _Counter:
     """Adds blocks and damage to a segment."""
 
-    def __init__(self, segment: Segment, topics: object) -> None:
+    def __init__(self, segment: Segment, topics: TopicTable) -> None:
         self._segment = segment
         self._topics = topics
         self._bytes: dict[int, int] = {}
         self._next_anchor = segment.anchors[-1][0] + ROWS_PER_ANCHOR if segment.anchors else 0
 
-    def block(self, block: object) -> None:
+    def block(self, block: UnitColumns) -> None:
         import numpy as np
 
-        from engine.codec.columns import BLANK, UnitColumns
+        from engine.codec.columns import BLANK
 
-        assert isinstance(block, UnitColumns)
         segment, count = self._segment, block.count
         if not count:
             return
@@ -312,16 +317,13 @@ class _Counter:
             segment.damages.append((item.offset, item.size))
 
     def close(self) -> None:
-        """Bytes by topic get their names."""
-        from engine.codec.topic_table import TopicTable
-
-        assert isinstance(self._topics, TopicTable)
+        """Add the bytes by topic to the segment, under the topics' names."""
         names = self._topics.names
         for number, size in self._bytes.items():
             self._segment.topics[names[number]] = self._segment.topics.get(names[number], 0) + size
 
 
-def _rewound(cached: Segment, segment: Segment) -> Segment:
+def _reset_to_last_anchor(cached: Segment, segment: Segment) -> Segment:
     """Reset ``segment`` to its last anchor; sums that cannot be reduced exactly are scaled from ``cached``."""
     segment.rows, segment.end = segment.anchors[-1]
     segment.units = segment.rows
@@ -332,9 +334,9 @@ def _rewound(cached: Segment, segment: Segment) -> Segment:
 
 
 def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
-    """Time of the last change (ns), and an identification of the file: its inode and a hash of the head bytes.
+    """Return the time of the last change (ns), and the identity of the file: its inode and a hash of its first bytes.
 
-    The identification is "" if the file cannot be read, and then equals no other.
+    The identity is "" if the file cannot be read.
     """
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
@@ -345,11 +347,11 @@ def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
 
 
 def _trim(folder: Path) -> None:
-    """Delete the longest unused side indexes beyond the limit."""
+    """Delete the least recently used side indexes beyond the limit."""
     files = sorted((f for f in folder.glob("*.idx")), key=lambda f: f.stat().st_mtime)
     total = sum(f.stat().st_size for f in files)
     for file in files[:-1]:
-        if total <= CACHE_LIMIT:
+        if total <= MAX_CACHE_BYTES:
             return
         total -= file.stat().st_size
         file.unlink(missing_ok=True)

@@ -1,8 +1,7 @@
-"""All services of a store, wired to its structures: started in order, stepped by hand, stopped in order
+"""All services of a store: created with its parts, started in order, stopped in order
 (docs/formats/writing.md#flush, #dispatch).
 
-With threads each service has one; without, the caller drives the store by :meth:`StoreServices.step`.
-
+With threads each service has one. Without threads the caller calls :meth:`StoreServices.step`.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ class StoreServices:
 
         def add(name: str, service: Service | None, first_pause: float = 0.0) -> None:
             if service is not None:
-                threads[name] = ServiceThread(service, self._broken, first_pause)
+                threads[name] = ServiceThread(service, self._raise_flag_for, first_pause)
 
         add("allocate", self.allocate)
         add("reput", self.reput)
@@ -133,7 +132,7 @@ class StoreServices:
             thread.start()
 
     def thread(self, name: str) -> ServiceThread:
-        """Return the loop of the service ``name``; raises :class:`UsageError` with the valid names."""
+        """Return the thread of the service ``name``. Raises :class:`UsageError` with the valid names."""
         thread = self._threads.get(name)
         if thread is None:
             raise UsageError(
@@ -148,7 +147,7 @@ class StoreServices:
         return self.thread(name).step()
 
     def dispatch_now(self) -> None:
-        """Do one round of dispatch on the caller's thread; a failed round is left to its service, which retries it."""
+        """Do one round of dispatch on the caller's thread, unless the service is about to retry a failed round."""
         if self.reput.delayed is None:
             self.step("reput")
 
@@ -158,7 +157,7 @@ class StoreServices:
         self.wakeup("clean")
 
     def pause(self, name: str) -> None:
-        """Let a service start no further round until :meth:`resume`. With SYNC_FLUSH, puts do not flush meanwhile."""
+        """Stop a service after its present round until :meth:`resume`. With SYNC_FLUSH, puts do not flush then."""
         thread = self.thread(name)
         try:
             if thread.service is self.group and self.group is not None:
@@ -194,26 +193,25 @@ class StoreServices:
         return self.reput.reput_from >= offset
 
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Delete the queues of topics, their table rows and offsets; returns how many had queues.
+        """Delete the queues of topics, their table rows and offsets. Return the number of topics that had queues.
 
-        Raises ``OSError``: the topic with the error is unchanged, those before it are deleted. Nothing is
-        dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no entry;
-        later ones begin at queue offset 0.
-
+        Raises ``OSError``: then the topic with the error is unchanged, and those before it are deleted. Nothing is
+        dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no queue entry; later
+        units begin at queue offset 0.
         """
-        parts, deleted_names, deleted = self._parts, list[str](), 0
-        with ExitStack() as held_services:
+        parts, deleted_names, count_with_queues = self._parts, list[str](), 0
+        with ExitStack() as paused_services:
             for service in ("clean", "queues", "reput"):
-                held_services.enter_context(self._threads[service].held())
+                paused_services.enter_context(self._threads[service].held())
             try:
                 for name in names:
-                    deleted += parts.queues.delete_topic(name)
+                    count_with_queues += parts.queues.delete_topic(name)
                     end = parts.commit_log.forget_topic(name)
                     parts.queues.pass_over(name, end, self.reput.reput_from)
                     deleted_names.append(name)
             finally:
                 self._drop_rows(deleted_names)
-        return deleted
+        return count_with_queues
 
     def _drop_rows(self, topics: list[str]) -> None:
         try:
@@ -225,8 +223,7 @@ class StoreServices:
         """Stop every service: flush the log, dispatch it (for at most five seconds), flush queues and index, write
         checkpoint and tables, delete files created ahead.
 
-        Failures are logged and raise a flag, so that the store keeps ``abort``.
-
+        Failures are logged and raise a flag, so that the file ``abort`` stays.
         """
         parts = self._parts
         self._stop("clean", "space", "persist", "commit", "flush")
@@ -258,7 +255,7 @@ class StoreServices:
         self._running = False
 
     def abandon(self) -> None:
-        """End the threads like a crash: nothing is flushed."""
+        """End the threads as a crash does: nothing is flushed."""
         self.allocate.wake_service = self.reput.wake_service = self.flush_index.wake_service = None
         if self.group is not None:
             self.group.wake_service = None
@@ -280,7 +277,7 @@ class StoreServices:
         for thread in threads:
             thread.end()
 
-    def _broken(self, name: str, error: Exception) -> None:
+    def _raise_flag_for(self, name: str, error: Exception) -> None:
         self._parts.flags.raise_flag(NOT_WRITEABLE, f"service {name} ended: {type(error).__name__}: {error}")
 
 
@@ -295,9 +292,9 @@ def wire(
 ) -> tuple[StoreParts, StoreServices]:
     """Create all parts and services of the store below ``paths.root``.
 
-    Raises :class:`StoreError` for an unsupported kind.
+    Raises :class:`StoreError` for a storage mode that is not written here.
     """
-    _refuse_foreign_kinds(config)
+    _refuse_unsupported_modes(config)
     flags = RunningFlags()
     tables = ConfigTables(paths, disk, clock, release=release, light=config.enable_lmq)
     checkpoint = StoreCheckpoint(paths.checkpoint, disk, rules_of(release).checkpoint_numbers)
@@ -338,7 +335,7 @@ def wire(
     return parts, StoreServices(parts, allocate, flush_index)
 
 
-def _refuse_foreign_kinds(config: MessageStoreConfig) -> None:
+def _refuse_unsupported_modes(config: MessageStoreConfig) -> None:
     if config.store_type != "default":
         raise StoreError(
             sentence(
@@ -362,7 +359,7 @@ def _log_files(
     paths: StorePaths, config: MessageStoreConfig, disk: Disk, pool: TransientStorePool | None
 ) -> tuple[MappedFileQueue, AllocateMappedFile]:
     size = config.mapped_file_size_commit_log
-    force = min(max(config.disk_space_clean_forcibly_ratio, 30), 85) / 100
+    full_ratio = min(max(config.disk_space_clean_forcibly_ratio, 30), 85) / 100
     folders = written_folders(paths, config)
     files: MappedFileQueue
 
@@ -370,7 +367,7 @@ def _log_files(
         return files.create(start_offset)
 
     def is_full(folder: Path) -> bool:
-        return disk.usage(folder) > force
+        return disk.usage(folder) > full_ratio
 
     fails_fast = pool is not None and config.fast_fail_if_no_buffer_in_store_pool
     allocate = AllocateMappedFile(
@@ -401,4 +398,4 @@ def _warm_up(config: MessageStoreConfig) -> Callable[[DiskFile], None]:
 
 
 def _no_pause(_seconds: float) -> None:
-    """Do not wait: the dispatch service itself retries a second later."""
+    """Do not wait here: the dispatch service retries a second later."""

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from engine.cluster.reader import ClusterReader, ReadRequest
+from engine.cluster.reader import AnsweredRequest, ClusterReader
 from viewer.cluster.cluster_model import AdminRequest, Reading
 from viewer.runtime.worker import WorkerControl
 
@@ -20,7 +20,7 @@ def watch(control: WorkerControl, addresses: Sequence[str], interval_s: float) -
 
 
 async def _watch(control: WorkerControl, addresses: tuple[str, ...], interval_s: float) -> None:
-    requests: list[ReadRequest] = []
+    requests: list[AnsweredRequest] = []
     stopped = asyncio.ensure_future(asyncio.to_thread(control.stop.wait))
     try:
         async with ClusterReader(addresses, requests.append) as reader:
@@ -41,7 +41,7 @@ async def _watch(control: WorkerControl, addresses: tuple[str, ...], interval_s:
         await stopped
 
 
-def _count_requests(requests: Sequence[ReadRequest]) -> tuple[tuple[AdminRequest, int, float], ...]:
+def _count_requests(requests: Sequence[AnsweredRequest]) -> tuple[tuple[AdminRequest, int, float], ...]:
     counts: dict[AdminRequest, tuple[int, float]] = {}
     for request in requests:
         admin_request = AdminRequest(request.address, request.code, request.name, request.answer)

@@ -43,11 +43,11 @@ def test_queue_ends_have_objects_as_keys():
 
 
 def test_a_consumer_owns_the_queues_it_has_not_dropped():
-    assert answers.owned(RUNNING) == {Queue("T", "broker-a", 1)}
+    assert answers.owned_queues(RUNNING) == {Queue("T", "broker-a", 1)}
 
 
 def test_a_group_and_its_producers():
-    group = answers.consuming(GROUP, "g")
+    group = answers.consumer_group(GROUP, "g")
     assert group.clients == (Client("c@1", "127.0.0.1:5", "JAVA", 479),)
     assert (group.model, dict(group.subscriptions)) == ("CLUSTERING", {"T": "a || b"})
     assert answers.producers(PRODUCERS) == {"shop": (Client("p@1", "127.0.0.1:7", "GO", 3),)}
@@ -56,10 +56,10 @@ def test_a_group_and_its_producers():
 def test_held_pulls_are_read_if_the_broker_reports_them():
     queue = Queue("T", "broker-a", 1)
     reported = {"heldPulls": '[["T",1,"g",2],["T",1,"h",1],["T"],7]'}
-    assert answers.held(reported, "broker-a") == {queue: {"g": 2, "h": 1}}
-    assert answers.held({"heldPulls": "[]"}, "broker-a") == {}
-    assert answers.held({}, "broker-a") is None
-    assert answers.held({"heldPulls": "7"}, "broker-a") is None
+    assert answers.held_pulls(reported, "broker-a") == {queue: {"g": 2, "h": 1}}
+    assert answers.held_pulls({"heldPulls": "[]"}, "broker-a") == {}
+    assert answers.held_pulls({}, "broker-a") is None
+    assert answers.held_pulls({"heldPulls": "7"}, "broker-a") is None
 
 
 def test_tables_of_a_broker():

@@ -12,7 +12,7 @@ from typing import ClassVar
 from brokers import BrokerClient, run_scenario
 
 from engine.broker.serving import serving_store
-from engine.cluster.reader import ClusterReader, ReadRequest
+from engine.cluster.reader import AnsweredRequest, ClusterReader
 from engine.cluster.state import Queue
 from engine.namesrv.server import ListeningNameServer
 from engine.remoting.connection import Connection
@@ -63,7 +63,7 @@ async def cluster(path: Path) -> AsyncIterator[tuple[str, BrokerClient]]:
 
 def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
     async def scenario() -> None:
-        calls: list[ReadRequest] = []
+        calls: list[AnsweredRequest] = []
         async with cluster(tmp_path) as (names, client), ClusterReader([names], calls.append) as reader:
             for number in range(3):
                 assert (await client.send("Orders", b"%d" % number)).code == 0
