@@ -36,9 +36,9 @@ from engine.store.query_message import query_message, query_messages
 
 Row = dict[str, Any]
 NAMES = ("dispatch", "query")
-KEYS, KEYS_PER_CALL = 20_000, 64
-_DISPATCH = "8 × the real store's rate"
-_QUERY = {1: "≤ 2 × the real store's time", KEYS_PER_CALL: "≤ 0.5 × the real store's time"}
+KEY_COUNT, KEYS_PER_CALL = 20_000, 64
+_DISPATCH_TARGET = "8 × the real store's rate"
+_QUERY_TARGETS = {1: "≤ 2 × the real store's time", KEYS_PER_CALL: "≤ 0.5 × the real store's time"}
 
 
 def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = bench_data.GIB) -> Iterator[Row]:
@@ -47,13 +47,13 @@ def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = ben
         raise KeyError(name)
     place = folder or bench_data.default_folder()
     if name == "query":
-        yield from _query(bench_data.log_store(place, "200", size), repeats, size)
+        yield from _measure_queries(bench_data.log_store(place, "200", size), repeats, size)
         return
     for bodies in bench_data.BODY_BYTES:
-        yield _dispatch(bench_data.log_store(place, bodies, size), bodies, repeats, size)
+        yield _measure_dispatch(bench_data.log_store(place, bodies, size), bodies, repeats, size)
 
 
-def _dispatch(root: Path, bodies: str, repeats: int, size: int) -> Row:
+def _measure_dispatch(root: Path, bodies: str, repeats: int, size: int) -> Row:
     seconds, cpu_times, units, load = [], [], 0, 0.0
     for turn in range(repeats + 1):
         with _Target(root) as target:
@@ -76,16 +76,16 @@ def _dispatch(root: Path, bodies: str, repeats: int, size: int) -> Row:
         "cpuSeconds": statistics.median(cpu_times),
         "messagesPerSecond": units / median_wall,
         "messagesPerCpuSecond": units / statistics.median(cpu_times),
-        "target": _DISPATCH,
+        "target": _DISPATCH_TARGET,
         "load": load,
         "conditions": conditions(),
     }
 
 
-def _query(root: Path, repeats: int, size: int) -> Iterator[Row]:
+def _measure_queries(root: Path, repeats: int, size: int) -> Iterator[Row]:
     with _Target(root) as target:
         units = target.build()
-        numbers = np.random.default_rng(1).integers(0, units, KEYS).tolist()
+        numbers = np.random.default_rng(1).integers(0, units, KEY_COUNT).tolist()
         topics = target.topics_of(numbers)
         keys = [bench_data.unique_key(number) for number in numbers]
         by_topic = {
@@ -97,67 +97,67 @@ def _query(root: Path, repeats: int, size: int) -> Iterator[Row]:
         files.load()
         log = MappedLog(files)
 
-        def singly() -> QueryTimes:
-            return _time_queries([(1, topic, key) for topic, key in zip(topics, keys, strict=True)], one)
+        def ask_singly() -> QueryTimes:
+            return _time_queries([(1, topic, key) for topic, key in zip(topics, keys, strict=True)], query_one)
 
-        def one(topic: str, key: str) -> int:
+        def query_one(topic: str, key: str) -> int:
             with query_message(index, log, topic, key) as result:
                 return len(result.messages)
 
-        def together() -> QueryTimes:
+        def ask_together() -> QueryTimes:
             return _time_queries(
                 [
                     (len(topic_keys[start : start + KEYS_PER_CALL]), topic, topic_keys[start : start + KEYS_PER_CALL])
                     for topic, topic_keys in by_topic.items()
                     for start in range(0, len(topic_keys), KEYS_PER_CALL)
                 ],
-                many,
+                query_many,
             )
 
-        def many(topic: str, topic_keys: list[str]) -> int:
+        def query_many(topic: str, topic_keys: list[str]) -> int:
             with query_messages(index, log, topic, topic_keys) as result:
                 return len(result.messages)
 
         entries = sum(file.header.entries for file in index.files)
-        for at_once, ask in ((1, singly), (KEYS_PER_CALL, together)):
-            yield _per_key(at_once, ask, repeats, entries)
+        for keys_per_call, run_queries in ((1, ask_singly), (KEYS_PER_CALL, ask_together)):
+            yield _per_key(keys_per_call, run_queries, repeats, entries)
         files.close()
 
 
 class QueryTimes(NamedTuple):
-    """The number of messages, and microseconds per key of each call."""
+    """The number of messages, and the microseconds per key of each call, sorted."""
 
     message_count: int
     microseconds: list[float]
 
 
 def _time_queries(calls: Sequence[tuple[int, str, Any]], query: Callable[[str, Any], int]) -> QueryTimes:
-    clock, microseconds, message_count = time.perf_counter_ns, [], 0
-    for keys, topic, sought in calls:
-        began = clock()
-        message_count += query(topic, sought)
-        microseconds.append((clock() - began) / 1000 / keys)
+    clock_ns, microseconds, message_count = time.perf_counter_ns, [], 0
+    for keys, topic, wanted_keys in calls:
+        start_ns = clock_ns()
+        message_count += query(topic, wanted_keys)
+        microseconds.append((clock_ns() - start_ns) / 1000 / keys)
     return QueryTimes(message_count, sorted(microseconds))
 
 
-def _per_key(at_once: int, run_queries: Callable[[], QueryTimes], repeats: int, entries: int) -> Row:
+def _per_key(keys_per_call: int, run_queries: Callable[[], QueryTimes], repeats: int, entries: int) -> Row:
     run_queries()
     runs, cpu_times = [], []
     for _ in range(repeats):
         cpu_start = time.process_time()
         runs.append(run_queries())
-        cpu_times.append((time.process_time() - cpu_start) / KEYS * 1e6)
+        cpu_times.append((time.process_time() - cpu_start) / KEY_COUNT * 1e6)
     one_key = "messages by key from a store that is written, one key a call"
     return {
         "type": "bench",
-        "name": one_key if at_once == 1 else f"the same, {at_once} keys a call",
+        "name": one_key if keys_per_call == 1 else f"the same, {keys_per_call} keys a call",
         "entries": entries,
-        "keys": KEYS,
+        "keys": KEY_COUNT,
         "found": runs[-1].message_count,
         "microsecondsPerKey": statistics.median(run.microseconds[len(run.microseconds) // 2] for run in runs),
         "p99": statistics.median(run.microseconds[len(run.microseconds) * 99 // 100] for run in runs),
         "cpuMicrosecondsPerKey": statistics.median(cpu_times),
-        "target": _QUERY[at_once],
+        "target": _QUERY_TARGETS[keys_per_call],
         "conditions": conditions(),
     }
 

@@ -1,10 +1,8 @@
 """``bench lab``: the rate of a load in the lab beside the engine's own append, and the lab's response time to
-queries.
+samples.
 
 Both sides put 200-byte bodies with UNIQ_KEY, a key and a tag into 8 queues of one topic, one message per call, in
-turns, each into a new store. The lab's side runs in the lab's process and is asked for samples ten times a
-second.
-
+turns, each into a new store. The lab runs in a process of its own and is asked for a sample ten times a second.
 """
 
 from __future__ import annotations
@@ -46,41 +44,41 @@ def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = 1 <
     if name != "lab":
         raise KeyError(name)
     for producers in PRODUCERS:
-        engine_rates, lab_rates, look_times = [], [], []
+        engine_rates, lab_rates, sample_times = [], [], []
         with _lab(folder, size) as ask:
             _load_for(ask, LoadSettings(producers=producers, body_size=BODY_BYTES, queues=8, keys=1 << 20), LOAD_S)
             for _ in range(repeats):
                 engine_rates.append(_own_rate(folder, size))
-                rate, new_looks = _load_for(
+                rate, new_times = _load_for(
                     ask, LoadSettings(producers=producers, body_size=BODY_BYTES, queues=8, keys=1 << 20), LOAD_S
                 )
                 lab_rates.append(rate)
-                look_times += new_looks
-        yield _row(producers, engine_rates, lab_rates, sorted(look_times), repeats)
+                sample_times += new_times
+        yield _row(producers, engine_rates, lab_rates, sorted(sample_times), repeats)
 
 
 def _row(
-    producers: int, engine_rates: list[float], lab_rates: list[float], look_times: list[float], repeats: int
+    producers: int, engine_rates: list[float], lab_rates: list[float], sample_times: list[float], repeats: int
 ) -> dict[str, Any]:
     rate = statistics.median(lab_rates)
     return {
         "type": "bench",
-        "name": f"lab load, {producers} producer{'s' if producers > 1 else ''}, looked at 10 times a second",
+        "name": f"lab load, {producers} producer{'s' if producers > 1 else ''}, sampled 10 times a second",
         "log": f"{BODY_BYTES}-byte bodies; "
-        f"a look is answered within {look_times[len(look_times) // 2] * 1000:.1f} ms (median), "
-        f"{look_times[-1 - len(look_times) // 100] * 1000:.1f} ms (p99)",
+        f"a sample is answered within {sample_times[len(sample_times) // 2] * 1000:.1f} ms (median), "
+        f"{sample_times[-1 - len(sample_times) // 100] * 1000:.1f} ms (p99)",
         "producers": producers,
         "repeats": repeats,
         "seconds": LOAD_S,
         "messagesPerSecond": rate,
         "engineMessagesPerSecond": statistics.median(engine_rates),
         "lookSeconds": {
-            "p50": look_times[len(look_times) // 2],
-            "p99": look_times[-1 - len(look_times) // 100],
-            "max": look_times[-1],
+            "p50": sample_times[len(sample_times) // 2],
+            "p99": sample_times[-1 - len(sample_times) // 100],
+            "max": sample_times[-1],
         },
         "ratio": rate / statistics.median(engine_rates),
-        "target": "≥ 0.7 × the engine's own append; looks ≤ 100 ms",
+        "target": "≥ 0.7 × the engine's own append; samples ≤ 100 ms",
         "conditions": conditions(),
     }
 
@@ -116,34 +114,34 @@ def _lab(folder: Path | None, size: int) -> Iterator[_LabClient]:
         folder.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(prefix="storescope-bench-", dir=folder))
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=serve, args=(theirs,), daemon=True)
+    our_pipe, lab_pipe = context.Pipe()
+    process = context.Process(target=serve, args=(lab_pipe,), daemon=True)
     process.start()
-    theirs.close()
-    ask = _LabClient(ours)
+    lab_pipe.close()
+    ask = _LabClient(our_pipe)
     try:
         config, _ = from_mapping({"mappedFileSizeCommitLog": size})
         ask("start", root / "lab", config, NEWEST, DISK_BYTES)
         yield ask
         ask("close")
     finally:
-        ours.close()
+        our_pipe.close()
         process.join(10)
         process.kill()
         shutil.rmtree(root)
 
 
 def _load_for(ask: _LabClient, settings: LoadSettings, seconds: float) -> tuple[float, list[float]]:
-    """Return messages per second during a load, and the duration of each query."""
+    """Return messages per second during a load, and the duration of each sample request (s)."""
     ask("load", settings)
     time.sleep(0.3)
-    look_times = []
+    sample_times = []
     message_count, wall_start = ask("counts").messages, time.perf_counter()
     while time.perf_counter() - wall_start < seconds:
         call_start = time.perf_counter()
         ask("sample", "bench")
-        look_times.append(time.perf_counter() - call_start)
-        time.sleep(max(0.0, _SAMPLE_INTERVAL_S - look_times[-1]))
+        sample_times.append(time.perf_counter() - call_start)
+        time.sleep(max(0.0, _SAMPLE_INTERVAL_S - sample_times[-1]))
     rate = (ask("counts").messages - message_count) / (time.perf_counter() - wall_start)
     ask("load", None)
-    return rate, look_times
+    return rate, sample_times

@@ -448,7 +448,7 @@ def _try_twin() -> Twins | None:
         empty_window = Window(np.zeros(256, np.uint8), 0, 0, 256)
         _run(compiled, empty_window, UnitColumns(2), TopicTable(), True, True, message.DEFAULT_DELAY_LEVELS)
     except Exception as error:  # noqa: BLE001  numba and LLVM fail in many ways
-        _log.warning("compiled walks are not to be had, plain Python is used: %s", error)
+        _log.warning("compiled code is not available, plain Python is used: %s", error)
         return None
     return compiled
 

@@ -23,7 +23,7 @@ from engine.lab.lab_store import LabStore, check_is_lab, read_marker, remove_par
 from engine.lab.load import Load
 from engine.lab.power_loss_report import Figure, Loss, PowerLossReport, RepeatedRecovery, StoreState
 from engine.lab.shadow_disk import ShadowDisk, copy_data
-from engine.mapped.power_loss import PageFates, chance_of, surviving
+from engine.mapped.power_loss import PageFates, choose_survival_chance, surviving_changes
 from engine.message_store import MessageStore
 from engine.sentences import sentence
 from engine.store.recovery.plan import RecoveryPlan
@@ -41,7 +41,7 @@ def cut_power(
     """
     check_is_lab(lab.folder)
     rng = random.Random(seed)
-    chance = chance_of(rng) if keep is None else keep
+    chance = choose_survival_chance(rng) if keep is None else keep
     store, config, release = lab.store, lab.marker.config, lab.marker.release
     _stop_puts(store)
     queues = store_state.queue_ends(store)
@@ -122,13 +122,13 @@ def _find_kept(disk: ShadowDisk, root: Path, target: Path, rng: random.Random, c
     """Copy what the disk retained of ``root`` to ``target``. Return the number of lost name changes."""
     with disk.guard:
         names = dict(disk.durable_names)
-        surviving_changes = surviving(disk.pending, rng, chance)
-        for change in surviving_changes:
+        changes = surviving_changes(disk.pending, rng, chance)
+        for change in changes:
             change.apply(names)
         for path in sorted(names):
             names[path].found_after(target / Path(path).relative_to(root), rng, chance, fates)
         (target / "commitlog").mkdir(exist_ok=True)  # without a file it is still a store
-        return len(disk.pending) - len(surviving_changes)
+        return len(disk.pending) - len(changes)
 
 
 def _put_in_place(lab: LabStore) -> None:

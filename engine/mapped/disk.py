@@ -1,7 +1,7 @@
-"""The disk behind a small protocol, so that a test can cut the power between any two calls.
+"""The disk as a small protocol, so that a test can cut the power between any two calls.
 
-:class:`RealDisk` is the operating system's; ``tests/support/simulated_disk.py`` takes its place in
-tests of power loss. Everything that the engine writes goes through here.
+:class:`RealDisk` is the operating system's. ``tests/support/simulated_disk.py`` replaces it in tests of power loss.
+Everything that the engine writes goes through here.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class Disk(Protocol):
         """Return True if there is a file or folder at ``path``."""
 
     def linked_file(self, folder: Path) -> Path | None:
-        """The first file below ``folder`` that has a second name (a hard link): writing it changes both. None without
-        one, and on a disk that makes such links itself.
+        """Return the first file below ``folder`` with a second name (a hard link), because a write changes both; None
+        if there is none, and on a disk that makes such links itself.
         """
 
     def modified(self, path: Path) -> int:
@@ -160,13 +160,13 @@ def put_file(disk: Disk, path: Path, data: bytes) -> None:
     file.
 
     """
-    beside = path.with_name(f"{path.name}.tmp")
+    temporary_path = path.with_name(f"{path.name}.tmp")
     try:
-        disk.write_file(beside, data, sync=True)
-        disk.replace(beside, path)
+        disk.write_file(temporary_path, data, sync=True)
+        disk.replace(temporary_path, path)
     except OSError:
         with suppress(OSError):
-            disk.delete(beside)
+            disk.delete(temporary_path)
         raise
     disk.sync_folder(path.parent)
 
@@ -208,7 +208,7 @@ class RealDisk:
                 _refuse_link(path)
                 return self._file(text, size, self._create(path, size))
             if not stat.S_ISREG(info.st_mode):
-                raise OSError(22, sentence("expected a regular file"), text)
+                raise OSError(errno.EINVAL, sentence("expected a regular file"), text)
             if info.st_size < size:
                 os.truncate(text, size)
             return self._file(text, size)
@@ -218,12 +218,12 @@ class RealDisk:
 
     def _create(self, path: Path, size: int) -> tuple[str, ...]:
         """Create the file; returns the folders that got a new name by it, the innermost first."""
-        touched = [path.parent]
-        while not touched[-1].exists():
-            touched.append(touched[-1].parent)
+        new_folders = [path.parent]
+        while not new_folders[-1].exists():
+            new_folders.append(new_folders[-1].parent)
         path.parent.mkdir(parents=True, exist_ok=True)
         make_file(path, size)
-        return tuple(str(folder) for folder in touched)
+        return tuple(str(folder) for folder in new_folders)
 
     def names(self, folder: Path) -> list[tuple[str, int]]:
         return [(name, size) for name, size, is_folder in self.entries(folder) if not is_folder]

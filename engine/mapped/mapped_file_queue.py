@@ -2,7 +2,6 @@
 
 Java: MappedFileQueue, MultiPathMappedFileQueue. ``files`` is replaced, never changed in place: a reader takes the
 list as it is and needs no lock.
-
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from engine.sentences import sentence
 
 _log = logging.getLogger(__name__)
 DESTROY_INTERVAL_MS = 1000
-"""Time for which a file removed by :meth:`MappedFileQueue.truncate` may still be held."""
+"""Time for which a file that :meth:`MappedFileQueue.truncate` removes may still be in use."""
 
 Allocate = Callable[[int], MappedFile | None]
 """Returns the file that begins at an absolute offset, created ahead of need; None if there was no time to create it."""
@@ -33,10 +32,9 @@ class MappedFileQueue:
     """The files of ``folders`` (several: a multi-path commit log), each ``file_size`` bytes long.
 
     ``mapped`` is False for consume queues: their files are written and read by position. ``allocate`` creates new
-    files instead of the queue. ``is_full`` returns True for a folder on a disk too full for new files. ``borrow``
-    returns a buffer of the transient pool for each new file. ``prepare`` warms a new file up. ``ahead`` is called
-    for a file that fills up quickly (:attr:`MappedFile.ahead`).
-
+    files instead of the queue. ``is_full`` returns True for a folder on a disk that is too full for new files.
+    ``borrow`` returns a buffer of the transient pool for each new file. ``prepare`` warms a new file up. ``ahead`` is
+    called for a file that fills up quickly (:attr:`MappedFile.ahead`).
     """
 
     __slots__ = (
@@ -107,11 +105,10 @@ class MappedFileQueue:
 
         Deletes the last file if its length is 0. Raises :class:`WrongFileSize` for any other wrong length,
         :class:`StoreError` for a name that is no number, and ``OSError``.
-
         """
-        places = dict.fromkeys((*self._folders, *self._read_only))
+        folders = dict.fromkeys((*self._folders, *self._read_only))
         listed = sorted(
-            ((name, folder, size) for folder in places for name, size in self._disk.names(folder)), key=lambda f: f[0]
+            ((name, folder, size) for folder in folders for name, size in self._disk.names(folder)), key=lambda f: f[0]
         )
         files: list[MappedFile] = []
         for number, (name, folder, size) in enumerate(listed):
@@ -159,7 +156,6 @@ class MappedFileQueue:
         """The start of the first readable file, after files that are being deleted; −1 for none.
 
         If every file has been shut down, as at the end of a store, the start of the first.
-
         """
         files = self.files
         for file in files:
@@ -174,7 +170,6 @@ class MappedFileQueue:
         Files of a transient pool may be followed by others before they are committed: bytes behind the first file
         that is not fully committed do not count. (RocketMQ checks only the last file, and dispatch may skip the
         bytes in between.)
-
         """
         files = self.files
         if not files:
@@ -235,7 +230,6 @@ class MappedFileQueue:
 
         The first file of all begins at the file boundary at or below ``start_offset``. Returns None if no file
         could be allocated in time. Raises ``OSError``.
-
         """
         files = self.files
         if files:
@@ -255,14 +249,14 @@ class MappedFileQueue:
         return new_file
 
     def path_of(self, start_offset: int) -> Path:
-        """Return the path for a new file that begins at ``start_offset`` (docs/formats/files.md#folders: folders
-        take turns).
+        """Return the path for a new file that begins at ``start_offset``; folders take turns
+        (docs/formats/files.md#folders).
         """
         folders: Sequence[Path] = self._folders
         if len(folders) > 1:
             writable = [folder for folder in folders if folder not in self._read_only]
-            roomy = [folder for folder in writable if self._is_full is None or not self._is_full(folder)]
-            folders = sorted(roomy or writable or folders, key=str)
+            not_full = [folder for folder in writable if self._is_full is None or not self._is_full(folder)]
+            folders = sorted(not_full or writable or folders, key=str)
         return folders[start_offset // self.file_size % len(folders)] / queue_file_name(start_offset)
 
     def create(self, start_offset: int) -> MappedFile:
@@ -280,31 +274,29 @@ class MappedFileQueue:
     # Flushing
 
     def flush(self, least_pages: int) -> bool:
-        """Flush the file at ``flushed_where``; returns True if nothing moved. Raises ``OSError`` as a file's flush
-        does.
-        """
+        """Flush the file at ``flushed_where``; returns True if that stayed the same. Raises ``OSError``."""
         self.flushed_where = max(self.flushed_where, self.min_offset)  # files deleted before their flush need none
         file = self.find(self.flushed_where, self.flushed_where == 0)
         if file is None:
             return True
         stamp = file.store_timestamp
-        where = file.start_offset + file.flush(least_pages)
-        unmoved = where == self.flushed_where
-        self.flushed_where = where
+        new_offset = file.start_offset + file.flush(least_pages)
+        is_unchanged = new_offset == self.flushed_where
+        self.flushed_where = new_offset
         if least_pages == 0:
             self.store_timestamp = stamp
-        return unmoved
+        return is_unchanged
 
     def commit(self, least_pages: int) -> bool:
-        """Commit the file at ``committed_where``; returns True if nothing moved. Raises ``OSError``."""
+        """Commit the file at ``committed_where``; returns True if that stayed the same. Raises ``OSError``."""
         self.committed_where = max(self.committed_where, self.min_offset)
         file = self.find(self.committed_where, self.committed_where == 0)
         if file is None:
             return True
-        where = file.start_offset + file.commit(least_pages)
-        unmoved = where == self.committed_where
-        self.committed_where = where
-        return unmoved
+        new_offset = file.start_offset + file.commit(least_pages)
+        is_unchanged = new_offset == self.committed_where
+        self.committed_where = new_offset
+        return is_unchanged
 
     # Shrinking
 
@@ -313,7 +305,6 @@ class MappedFileQueue:
         (docs/formats/files.md#sequences).
 
         Bytes behind ``offset`` are not cleared. If ``offset`` is a file's end, that file stays full.
-
         """
         destroyed = []
         for file in self.files:
@@ -338,18 +329,17 @@ class MappedFileQueue:
         *,
         force_after_ms: int,
         now: int,
-        at_most: int = 1 << 31,
+        max_count: int = 1 << 31,
         pause: Callable[[], None] | None = None,
     ) -> list[MappedFile]:
         """Destroy files from the first on while ``is_due``, never the last one; returns the deleted files.
 
         Stops at the first file that is not due or that is still held (forced ``force_after_ms`` after the first
         attempt). ``pause`` runs between two deletions.
-
         """
         deleted: list[MappedFile] = []
         for file in self.files[:-1]:
-            if len(deleted) >= at_most or not is_due(file):
+            if len(deleted) >= max_count or not is_due(file):
                 break
             if deleted and pause is not None:
                 pause()
@@ -360,7 +350,7 @@ class MappedFileQueue:
         return deleted
 
     def retry_hanged(self, force_after_ms: int, now: int) -> bool:
-        """Try again to destroy the first file if it was shut down and is still held; returns True if it is gone now."""
+        """Try again to destroy the first file if it was shut down while in use; returns True if it is gone now."""
         first_file = self.first
         if first_file is None or first_file.available or not first_file.destroy(force_after_ms, now):
             return False
@@ -379,7 +369,7 @@ class MappedFileQueue:
                 advise(view, advice, file.path)
 
     def shutdown(self, interval_ms: int, now: int) -> None:
-        """Lend nothing any more."""
+        """Stop lending bytes of the files."""
         for file in self.files:
             file.shutdown(interval_ms, now)
 

@@ -1,7 +1,7 @@
-"""Calls to the system about pages of memory: lock them (``mlock``), give advice about them, touch them ahead of need.
+"""System calls for pages of memory: lock them (``mlock``), give advice (``madvise``), write to them ahead of need.
 
-They only make things faster (docs/formats/files.md#allocation: warm-up): if the rights or the system call are missing,
-a warning says so once, and everything continues.
+They only make the store faster (docs/formats/files.md#allocation: warm-up). If the rights or the call are missing, a
+warning is logged, and the store works without.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ def advise(view: memoryview, advice: int, description: str) -> bool:
 
 
 def warm(file: DiskFile, *, sync_pages: int = 0) -> None:
-    """Write a zero to every page of a new ``file``, so that appends meet no page that must be allocated first.
+    """Write a zero to every page of a new ``file``, so that appends need not wait for the allocation of pages.
 
     With ``sync_pages`` the file is flushed after every so many pages and at the end, as RocketMQ does under
-    SYNC_FLUSH. Raises ``OSError`` (no room on the disk, …).
-
+    SYNC_FLUSH. Raises ``OSError``, for example if the disk is full.
     """
     file.reserve(0, file.size)
     view = file.view
@@ -50,10 +49,10 @@ def warm(file: DiskFile, *, sync_pages: int = 0) -> None:
 def _call(name: str, view: memoryview, description: str, *arguments: ctypes.c_int) -> bool:
     try:
         function = getattr(ctypes.CDLL(None, use_errno=True), name)
-        place = ctypes.c_char.from_buffer(view)
-        failed = function(ctypes.c_void_p(ctypes.addressof(place)), ctypes.c_size_t(len(view)), *arguments)
+        first_byte = ctypes.c_char.from_buffer(view)
+        failed = function(ctypes.c_void_p(ctypes.addressof(first_byte)), ctypes.c_size_t(len(view)), *arguments)
     except (OSError, AttributeError, TypeError) as error:
-        _log.warning("%s: %s is not to be had here: %s", description, name, error)
+        _log.warning("%s: %s is not available here: %s", description, name, error)
         return False
     if failed:
         _log.warning("%s: %s failed: %s", description, name, os.strerror(ctypes.get_errno()))

@@ -1,17 +1,17 @@
-"""A model of what a power loss does to a disk.
+"""A model of a disk after a power loss.
 
-Of the dirty pages any subset survives, some torn between their sectors. Of the unsynced changes of names the
+Any subset of the dirty pages survives, some of them torn between their sectors. Of the unsynced changes of names the
 first few survive, as on journaling file systems. Pure apart from the random numbers.
 
-A disk keeps every file twice: ``live`` is what programs read, ``durable`` what the last flush made safe. One of the
-disks that may be found when the power is back::
+Every file has two contents: ``live`` is what programs read, ``durable`` is what the last flush made safe. ``later`` is
+one of the contents that the disk may have when the power is back::
 
     live       AAAAAAAA  BBBBBBBB  CCCCCCCC  DDDDDDDD     pages of 4 KiB, each of 8 sectors
     durable    AAAAAAAA  bbbbbbbb  cccccccc  dddddddd     page A was flushed, the others are dirty
-    found      AAAAAAAA  BBBBBBBB  cccccccc  DdDDddDd     B was written back in time, C was not, D is torn
+    later      AAAAAAAA  BBBBBBBB  cccccccc  DdDDddDd     B was written back in time, C was not, D is torn
 
     changes    create x │ rename y → z │ delete w         since the last sync
-    found      create x │ rename y → z                    the first so many; a rename is never cut in half
+    later      create x │ rename y → z                    the first so many; a rename is never cut in half
 
 The kernel may write dirty pages back at any time and in any order. So a later page may be there without an earlier
 one: nothing may be concluded from the bytes behind a hole. A file that was truncated and rewritten has its old
@@ -65,12 +65,12 @@ class PageFates:
     torn: int = 0
 
 
-def chance_of(rng: random.Random) -> float:
+def choose_survival_chance(rng: random.Random) -> float:
     """Choose the survival chance of unflushed data if the caller gives none."""
     return rng.choice((0.0, 1.0, 0.5, rng.random()))
 
 
-def surviving(pending: Sequence[NameChange[File]], rng: random.Random, chance: float) -> list[NameChange[File]]:
+def surviving_changes(pending: Sequence[NameChange[File]], rng: random.Random, chance: float) -> list[NameChange[File]]:
     """Return those of the ``pending`` changes, in their order, that reach the disk."""
     durable = list(pending[: round(len(pending) * rng.random())] if chance else [])
     if chance >= 1.0:
@@ -80,9 +80,9 @@ def surviving(pending: Sequence[NameChange[File]], rng: random.Random, chance: f
 
 
 def lose_pages(
-    durable: bytearray | memoryview, live: Bytes, rng: random.Random, keep: float, fates: PageFates | None = None
+    durable: bytearray | memoryview, live: Bytes, rng: random.Random, chance: float, fates: PageFates | None = None
 ) -> None:
-    """Copy each page of ``live`` that differs from ``durable`` there with the chance ``keep``; a quarter of these
+    """Copy each page of ``live`` that differs from ``durable`` there with the chance ``chance``; a quarter of these
     pages is torn.
 
     Both have the same length and begin at a page's start.
@@ -96,7 +96,7 @@ def lose_pages(
         if new[start:stop] == old[start:stop]:
             continue
         fates.dirty += 1
-        if rng.random() >= keep:
+        if rng.random() >= chance:
             continue
         fates.survived += 1
         torn = rng.random() < 0.25
@@ -108,11 +108,11 @@ def lose_pages(
                 ]
 
 
-def lose_rewritten(live: Bytes, durable: bytes, rng: random.Random, keep: float) -> bytes:
+def lose_rewritten(live: Bytes, durable: bytes, rng: random.Random, chance: float) -> bytes:
     """Return the content of a file that was truncated and rewritten: the old one, an empty one, or a part of the new
     one.
     """
-    chance = rng.random()
-    if chance < (1 - keep) / 2:
+    draw = rng.random()
+    if draw < (1 - chance) / 2:
         return durable
     return bytes(live[: rng.choice((0, rng.randint(0, len(live)), len(live)))])

@@ -131,7 +131,7 @@ class CleanFiles:
             if number:
                 yield config.delete_commit_log_files_interval
             deleted = self._files.delete_oldest(
-                may_go, force_after_ms=config.destroy_maped_file_interval_forcibly, now=self._clock(), at_most=1
+                may_go, force_after_ms=config.destroy_maped_file_interval_forcibly, now=self._clock(), max_count=1
             )
             if not deleted:
                 if needs_room and not number:

@@ -1,5 +1,6 @@
-"""RunningFlags: what keeps a store from taking or giving messages, and why (docs/formats/writing.md#checks; Java:
-RunningFlags).
+"""Flags that stop a store from taking or returning messages, each with its reason (docs/formats/writing.md#checks).
+
+Java: ``RunningFlags``.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ NAMES: Final = {
 
 
 class RunningFlags:
-    """``bits`` is 0 where all is well; ``reasons`` says for each raised flag why. Any thread may raise one;
-    ``on_change`` is called after each change.
+    """The raised flags as ``bits`` (0 for none), and the reason of each. Any thread may raise one; ``on_change`` is
+    called after each change.
     """
 
     __slots__ = ("_lock", "bits", "on_change", "reasons")
@@ -46,24 +47,24 @@ class RunningFlags:
         self._lock = threading.Lock()
 
     def raise_flag(self, flag: int, why: str) -> bool:
-        """Raise ``flag``; the first reason is kept. True where it was down before."""
+        """Raise ``flag``; its first reason stays. Return True if it was not raised before."""
         with self._lock:
-            fresh = not self.bits & flag
+            is_new = not self.bits & flag
             self.reasons.setdefault(flag, why)
             self.bits |= flag
-        if fresh and self.on_change is not None:
+        if is_new and self.on_change is not None:
             self.on_change()
-        return fresh
+        return is_new
 
     def clear(self, flag: int) -> bool:
-        """Take ``flag`` down; True where it was up."""
+        """Clear ``flag``. Return True if it was raised."""
         with self._lock:
-            was = bool(self.bits & flag)
+            was_raised = bool(self.bits & flag)
             self.bits &= ~flag
             self.reasons.pop(flag, None)
-        if was and self.on_change is not None:
+        if was_raised and self.on_change is not None:
             self.on_change()
-        return was
+        return was_raised
 
     @property
     def readable(self) -> bool:
@@ -71,17 +72,17 @@ class RunningFlags:
 
     @property
     def writeable(self) -> bool:
-        """True if puts are taken."""
+        """True if puts are accepted."""
         return not self.bits & _STOPS_PUTS
 
     @property
     def queue_writeable(self) -> bool:
-        """True if entries go into queues: a full disk and a fence stop puts only."""
+        """True if dispatch writes queue entries: a full disk and a fence stop puts only."""
         return not self.bits & _STOPS_QUEUES
 
     @property
     def why(self) -> str:
-        """Every raised flag with its reason; empty where none is raised."""
+        """Every raised flag with its reason; empty if none is raised."""
         with self._lock:
             reasons = sorted(self.reasons.items())
             return join(

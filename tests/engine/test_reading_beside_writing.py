@@ -112,7 +112,7 @@ def test_lent_messages_are_complete(tmp_path, pool):
             store.put_message(message(number))
             if number % 200 == 150:
                 assert all_dispatched(store)  # otherwise undispatched messages would never be in a queue
-                store._parts.files.delete_oldest(lambda file: True, force_after_ms=0, now=number, at_most=2)
+                store._parts.files.delete_oldest(lambda file: True, force_after_ms=0, now=number, max_count=2)
         assert all_dispatched(store)
         for worker in workers[:2]:
             worker.join(60)

@@ -20,7 +20,15 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from engine.errors import StoreLocked
-from engine.mapped.power_loss import PAGE, NameChange, PowerLoss, chance_of, lose_pages, lose_rewritten, surviving
+from engine.mapped.power_loss import (
+    PAGE,
+    NameChange,
+    PowerLoss,
+    choose_survival_chance,
+    lose_pages,
+    lose_rewritten,
+    surviving_changes,
+)
 
 # What a simulated disk holds of one file: the bytes that programs see, and the bytes that would survive a power loss.
 #
@@ -282,9 +290,9 @@ class SimulatedDisk:
         ``keep`` is the chance (0 to 1) of each unflushed part to be there; random if not given.
         """
         with self.guard:
-            chance = keep if keep is not None else chance_of(rng)
+            chance = keep if keep is not None else choose_survival_chance(rng)
             names = dict(self._durable_names)
-            for change in surviving(self._pending, rng, chance):
+            for change in surviving_changes(self._pending, rng, chance):
                 change.apply(names)
             disk = SimulatedDisk(clock=self._clock)
             for path, node in names.items():

@@ -17,7 +17,7 @@ _MAX_LISTED = 20
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
-    """TS01. Raises :class:`CannotRead`. Says nothing while a broker runs: it changes these files."""
+    """TS01. Raises :class:`CannotRead`. Yields nothing while a broker runs, because it changes these files."""
     tiered = store.tiered
     if store.paths is None or tiered is None:
         return
@@ -34,7 +34,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
 
 def _lost_files(tiered: TieredStore) -> Iterator[Finding]:
     lost: list[str] = []
-    first = ""
+    first_fault = ""
     for path, kind, segment in tiered.segments():
         length = tiered.file_length(path, kind, segment)
         if length is not None and length >= segment.size:
@@ -43,13 +43,13 @@ def _lost_files(tiered: TieredStore) -> Iterator[Finding]:
         words = sentence("{name} is missing", name=name)
         if length is not None:
             words = sentence("{name} has {n:,} of {size:,} bytes", name=name, n=length, size=segment.size)
-        first = first or words
+        first_fault = first_fault or words
         lost.append(name)
     if lost:
         text = plural(
             "{n:,} file of tiered storage is missing or cut: {first}",
             "{n:,} files of tiered storage are missing or cut, the first is: {first}",
             n=len(lost),
-            first=first,
+            first=first_fault,
         )
         yield rules.TS01.finding(text, str(tiered.folder), None, {"files": lost[:_MAX_LISTED]})

@@ -33,20 +33,20 @@ Int64 = NDArray[np.int64]
 
 
 class UnitReceiver(Protocol):
-    """Takes the units that are dispatched, in the order of the log."""
+    """Gets the dispatched units, in the order of the log."""
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64, *, queued: bool = False) -> None:
-        """Take the rows of ``columns`` with these numbers; with ``queued`` the queues know all of them already."""
+        """Take these rows of ``columns``; ``queued`` is True if the queues have all of them already."""
 
     def take(self, place: int, request: Request) -> None:
-        """Take one unit that stands at ``place``."""
+        """Take one unit, which begins at ``place``."""
 
 
 class QueueTable:
-    """Every queue of the store on its way through recovery; dispatched units come in through it.
+    """All queues of a store during recovery, and the units that are dispatched to them.
 
-    ``after`` is the offset that a unit's PHYSICALOFFSET must exceed to be dispatched at all (−1 for every unit);
-    ``taker`` gets the units that are, where the plan is carried out while it is made.
+    Only units with a PHYSICALOFFSET above ``dispatch_after`` are dispatched (−1: all units). ``receiver`` gets them,
+    too, if the plan is applied while it is made.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class QueueTable:
         self._batch_topics = batch_topics
         self._rules = rules
         self._light = light
-        self.after = -1
-        self.taker: UnitReceiver | None = None
+        self.dispatch_after = -1
+        self.receiver: UnitReceiver | None = None
         self.dispatched = 0
         self.first_dispatched = -1
         self.failed: FailedDispatch | None = None
@@ -80,11 +80,11 @@ class QueueTable:
 
     @property
     def max_physic(self) -> int:
-        """Largest offset that any queue knows: C of docs/formats/recovery.md#order; −1 without queues."""
+        """The largest offset in any queue: C of docs/formats/recovery.md#order; −1 without queues."""
         return max((queue.max_physic for queue in self.queues.values()), default=-1)
 
     def queue(self, topic: str, queue_id: int) -> RecoveredQueue:
-        """Return the queue, made where it is missing, as findOrCreateConsumeQueue does."""
+        """Return the queue; create it if it is missing, as Java's findOrCreateConsumeQueue does."""
         queue = self.queues.get((topic, queue_id))
         if queue is None:
             kind, size = (
@@ -102,12 +102,12 @@ class QueueTable:
     # -- units, singly
 
     def take(self, place: int, request: Request) -> None:
-        """Dispatch one unit that stands at ``place``."""
-        if request.physical_offset <= self.after:
+        """Dispatch one unit, which begins at ``place``."""
+        if request.physical_offset <= self.dispatch_after:
             return
         self._count(place, 1)
-        if self.taker is not None:
-            self.taker.take(place, request)
+        if self.receiver is not None:
+            self.receiver.take(place, request)
         if request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
             return
         if not is_folder_name(request.topic):
@@ -120,9 +120,7 @@ class QueueTable:
         self._put_light(place, request)
 
     def _put_light(self, place: int, request: Request) -> None:
-        """Add the unit's entries in further queues: both properties stand only in units that a broker dispatched to
-        many.
-        """
+        """Add the unit's entries in the further queues that its properties name."""
         if not self._light:
             return
         names = request.properties.get(props.INNER_MULTI_DISPATCH)
@@ -155,14 +153,18 @@ class QueueTable:
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
         """Dispatch the first ``rows`` rows of ``columns``; rows of one queue stay in order."""
         physical = columns.physical_offset[:rows]
-        new_rows = np.arange(rows) if int(physical.min()) > self.after else np.flatnonzero(physical > self.after)
+        new_rows = (
+            np.arange(rows)
+            if int(physical.min()) > self.dispatch_after
+            else np.flatnonzero(physical > self.dispatch_after)
+        )
         if not len(new_rows):
             return
         self._count(int(columns.offset[new_rows[0]]), len(new_rows))
-        truthful, spans = bool((physical == columns.offset[:rows]).all()), _spans(new_rows)
-        queued = truthful and all(self._knows_all(columns, topics, start, stop) for start, stop in spans)
-        if self.taker is not None:
-            self.taker.take_rows(columns, topics, new_rows, queued=queued)
+        has_own_offsets, spans = bool((physical == columns.offset[:rows]).all()), _spans(new_rows)
+        queued = has_own_offsets and all(self._knows_all(columns, topics, start, stop) for start, stop in spans)
+        if self.receiver is not None:
+            self.receiver.take_rows(columns, topics, new_rows, queued=queued)
         names = topics.names
         for start, stop in () if queued else spans:
             runs = build_runs(columns, start, stop)
@@ -172,7 +174,7 @@ class QueueTable:
                     continue
                 queue = self.queue(names[topic], i32(int(runs.queue_id[group])))
                 self._put_group(
-                    queue, columns, runs, (starts[group], starts[group + 1]), truthful and runs.follows[group]
+                    queue, columns, runs, (starts[group], starts[group + 1]), has_own_offsets and runs.follows[group]
                 )
         self._light_rows(columns, rows)
 
@@ -191,7 +193,7 @@ class QueueTable:
     def _put_group(
         self, queue: RecoveredQueue, columns: UnitColumns, runs: QueueRuns, span: tuple[int, int], in_order: bool
     ) -> None:
-        """Put units of one queue: in one go where they follow each other as they should, else one by one."""
+        """Add units to one queue: all at once if their numbers follow each other, else one by one."""
         start, stop = span
         if queue.kind == "batch":
             for row in runs.row[start:stop].tolist():
@@ -212,7 +214,7 @@ class QueueTable:
             queue.put(int(runs.end[index]) - size, int(columns.offset[row]), size, int(runs.queue_offset[index]))
 
     def _light_rows(self, columns: UnitColumns, rows: int) -> None:
-        """Dispatch to further queues the units that name some: found by their property's name, then decoded singly."""
+        """Dispatch the units that name further queues. They are searched by the name of the property, then decoded."""
         if not self._light:
             return
         start_position, stop_position = (
@@ -223,7 +225,7 @@ class QueueTable:
         last_row = -1
         for hit in _INNER.finditer(buffer):
             row = int(np.searchsorted(columns.offset[:rows], columns.base + start_position + hit.start(), "right")) - 1
-            if row == last_row or columns.physical_offset[row] <= self.after:
+            if row == last_row or columns.physical_offset[row] <= self.dispatch_after:
                 continue
             last_row = row
             request = self._request(columns, row)
@@ -247,7 +249,7 @@ class QueueTable:
 
 
 def _spans(rows: Int64) -> list[tuple[int, int]]:
-    """(first, behind last) of each run of neighbouring rows."""
+    """Return (first, behind last) of each run of consecutive rows."""
     if int(rows[-1]) - int(rows[0]) + 1 == len(rows):
         return [(int(rows[0]), int(rows[-1]) + 1)]
     pieces = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)

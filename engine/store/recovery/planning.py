@@ -116,7 +116,7 @@ def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution
     if execution is not None:
         _must_be_readable(files, min(files[first_number].start_offset, max(known_end, 0)), source.watch)
         execution.begin(WalkPreparation(tuple(loaded.blockers), deleted_index, tuple(table), missed))
-        table.taker = execution
+        table.receiver = execution
     read = sum(queue.bytes_read for queue in table)
     passes = _recover_log(source, files, start, known_end, release, rules, table, execution)
     walked, end = passes.walked, passes.end
@@ -208,7 +208,7 @@ def _plan_dledger(
         kept_files = [file for file in files if file.start_offset <= end]
         start = _dledger_start(source, kept_files, rules_of(release))
         start_number, why, limit = start.number, start.why, start.limit_ms
-        table.after = -1
+        table.dispatch_after = -1
         walk = LogWalk(kept_files, walk_rules(rules, source), table, source.watch, has_entries=True)
         walked = walk.run(start.number)
         read, last_unit = read + walked.bytes_read, walked.last_unit
@@ -227,7 +227,7 @@ def _plan_dledger(
     again = max(recovered.committed_end, 0) or files[0].start_offset
     if rules_of(release).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
         again = max(files[0].start_offset, table.max_physic, 0)
-    table.after = -1
+    table.dispatch_after = -1
     committed_end = recovered.committed_end
     dispatch_end = committed_end if dledger.has_other_members and committed_end > 0 else end
     if again < dispatch_end:
@@ -510,10 +510,14 @@ def _recover_log(
     execution: Execution | None,
 ) -> _Passes:
     """Walk, dispatch, cut the queues; returns the walk, and the bytes that a later dispatch read besides."""
-    table.after = -1 if source.abort else known_end if rules_of(release).dispatches_on_clean_start else (1 << 63) - 1
+    table.dispatch_after = (
+        -1 if source.abort else known_end if rules_of(release).dispatches_on_clean_start else (1 << 63) - 1
+    )
     log_walk = LogWalk(files, walk_rules(rules, source), table, source.watch if execution is None else None)
     walked = log_walk.run(walk_start.number, walk_start.position)
-    recovery_pass = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
+    recovery_pass = (
+        DispatchPass(table.first_dispatched, walked.end_offset, table.dispatch_after) if table.dispatched else None
+    )
     failed = table.failed
     reached = table.max_physic if rules_of(release).cuts_by_end_after_dispatch else known_end
     if table.is_cut(reached, walked.end_offset):
@@ -528,7 +532,7 @@ def _recover_log(
     if not rules_of(release).minimum_by_halving:
         for queue in table:
             queue.correct_min(files[0].start_offset, release)
-    table.after = -1
+    table.dispatch_after = -1
     if start >= end:
         return _Passes(walked, end, 0, recovery_pass, None, None, failed)
     dispatch_walk = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, end, cross=source.heal)

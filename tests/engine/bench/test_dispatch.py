@@ -6,7 +6,7 @@ from engine.cli.main import main
 
 @pytest.fixture(autouse=True)
 def _few_keys(monkeypatch):
-    monkeypatch.setattr(dispatch, "KEYS", 100)
+    monkeypatch.setattr(dispatch, "KEY_COUNT", 100)
 
 
 def test_dispatch_is_measured_for_both_bodies_and_leaves_only_the_logs(tmp_path):

@@ -48,7 +48,7 @@ def test_code_that_needs_more_than_the_c_library_is_refused() -> None:
 def test_concurrent_requests_compile_each_module_once_and_one_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With a fresh cache a window reported "compiled walks are not to be had, plain Python is used: generator already
+    """With a fresh cache a window reported "compiled code is not available, plain Python is used: generator already
     executing". Two threads had started compiling at once, which numba does not support.
     """
     threads, busy, compiled = 6, threading.Lock(), []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.lab.shadow_disk import CHUNK, ShadowDisk, copy_data, data_spans
-from engine.mapped.power_loss import PAGE, PageFates, PowerLoss, surviving
+from engine.mapped.power_loss import PAGE, PageFates, PowerLoss, surviving_changes
 
 
 def test_data_is_copied_to_its_place_and_holes_stay_holes(tmp_path):
@@ -43,7 +43,7 @@ def files_after_power_loss(disk: ShadowDisk, target: Path, keep: float, seed: in
     """Return the files that a power loss leaves, by their path in the store."""
     rng = random.Random(seed)
     names = dict(disk.durable_names)
-    for change in surviving(disk.pending, rng, keep):
+    for change in surviving_changes(disk.pending, rng, keep):
         change.apply(names)
     results = {}
     for path, shadow in names.items():

@@ -285,7 +285,7 @@ def test_the_oldest_files_are_deleted_while_they_are_due_and_never_the_last(queu
     fill(queue, 4500)
     pauses = []
     delete_oldest = queue.delete_oldest(
-        lambda file: file.start_offset < 3000, force_after_ms=10, now=0, at_most=2, pause=lambda: pauses.append(1)
+        lambda file: file.start_offset < 3000, force_after_ms=10, now=0, max_count=2, pause=lambda: pauses.append(1)
     )
     assert [file.start_offset for file in delete_oldest] == [0, 1000]
     assert len(pauses) == 1
@@ -298,7 +298,7 @@ def test_the_readable_range_begins_after_files_being_deleted(queue):
     fill(queue, 4500)
     least = []
     queue.delete_oldest(
-        lambda _: True, force_after_ms=10, now=0, at_most=3, pause=lambda: least.append(queue.readable_min)
+        lambda _: True, force_after_ms=10, now=0, max_count=3, pause=lambda: least.append(queue.readable_min)
     )
     assert least == [1000, 2000], "the files are forgotten together, at the end"
     assert queue.readable_min == queue.min_offset == 3000

@@ -41,13 +41,13 @@ def test_missing_permissions_cause_a_warning(monkeypatch, caplog):
         assert not lock_memory(memoryview(bytearray(10)), "the newest file")
     assert [record.getMessage() for record in caplog.records] == [
         "the newest file: mlock failed: Operation not permitted",
-        "the newest file: mlock is not to be had here: 'SystemWithoutMlock' object has no attribute 'mlock'",
+        "the newest file: mlock is not available here: 'SystemWithoutMlock' object has no attribute 'mlock'",
     ]
 
 
 def test_memory_that_may_not_be_written_is_not_locked(caplog):
     assert not lock_memory(memoryview(bytes(10)), "some bytes")
-    assert "some bytes: mlock is not to be had here" in caplog.text
+    assert "some bytes: mlock is not available here" in caplog.text
 
 
 def test_warming_up_gives_a_file_all_its_blocks_and_leaves_zeros(tmp_path):

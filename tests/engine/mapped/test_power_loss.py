@@ -11,10 +11,10 @@ from engine.mapped.power_loss import (
     SECTOR,
     NameChange,
     PageFates,
-    chance_of,
+    choose_survival_chance,
     lose_pages,
     lose_rewritten,
-    surviving,
+    surviving_changes,
 )
 
 OLD, NEW = bytes(3 * PAGE), b"\1" * PAGE + bytes(PAGE) + b"\2" * PAGE
@@ -47,12 +47,12 @@ def test_names_arrive_in_order_and_a_rename_completely():
     pending = [NameChange("a", "A", 1), NameChange("b", None, 2), NameChange("c", "A", 2), NameChange("d", "D", 3)]
     counts = set()
     for seed in range(80):
-        remaining_surviving = surviving(pending, random.Random(seed), 0.5)
+        remaining_surviving = surviving_changes(pending, random.Random(seed), 0.5)
         assert remaining_surviving == pending[: len(remaining_surviving)]
         counts.add(len(remaining_surviving))
     assert counts == {0, 1, 3, 4}
-    assert surviving(pending, random.Random(1), 0.0) == []
-    assert surviving(pending, random.Random(1), 1.0) == pending
+    assert surviving_changes(pending, random.Random(1), 0.0) == []
+    assert surviving_changes(pending, random.Random(1), 1.0) == pending
     names = {"b": "A"}
     for change in pending:
         change.apply(names)
@@ -63,4 +63,4 @@ def test_a_rewritten_file_is_the_old_one_or_a_beginning_of_the_new():
     for seed in range(40):
         results = lose_rewritten(b"newer text", b"old", random.Random(seed), 0.5)
         assert results == b"old" or b"newer text".startswith(results)
-    assert 0 <= chance_of(random.Random(7)) <= 1
+    assert 0 <= choose_survival_chance(random.Random(7)) <= 1

@@ -37,7 +37,7 @@ def test_half_messages_and_invalid_folder_names_get_no_entry():
 
 def test_only_units_after_an_offset_are_dispatched():
     queues = table()
-    queues.after = 100
+    queues.dispatch_after = 100
     for number in range(3):
         queues.take(100 * number, dispatch_request(100 * number, number))
     assert (queues.dispatched, queues.first_dispatched) == (1, 200)
