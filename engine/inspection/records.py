@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.codec.consume_queue import State
     from engine.inspection.get_message import GetResult
     from engine.inspection.info import StoreInfo, TieredInfo
-    from engine.inspection.lite_topics import LiteTopic
+    from engine.inspection.lite_topics import LiteGroup, LiteTopic
     from engine.inspection.lost_units import LostUnit
     from engine.inspection.moved_entries import MovedEntry
     from engine.inspection.positions import Position, Positions
@@ -231,6 +231,11 @@ def cq_rows(queue_offsets: np.ndarray, entries: np.ndarray, state: State) -> Jso
         "ext": None,
         "state": state,
     }
+
+
+def lite_group(group: LiteGroup) -> Json:
+    """A group that reads the lite topics of a topic, with its settings about them."""
+    return {"type": "liteGroup", "group": group.name, "topic": group.topic, "settings": dict(group.attributes)}
 
 
 def lite_topic(lite: LiteTopic) -> Json:

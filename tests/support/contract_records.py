@@ -315,6 +315,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "state": {"behind", "notBegun", "caughtUp", "beyondMax", "belowMin", "gone", "unknown"},
         "mode": {"cluster", "broadcast"},
         "barred": OPTIONAL_TEXT,
+        "liteTopic": OPTIONAL_TEXT,
     },
     "space": {
         "topic": OPTIONAL_TEXT,
@@ -455,6 +456,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "checkResult": str,
     },
     "cqDifference": {"topic": str, "queueId": int, "queueOffset": int},
+    "liteGroup": {"group": str, "topic": str, "settings": dict},
     "liteTopic": {
         "topic": str,
         "liteTopic": str,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
-from engine.cli.output import Output, escape_controls
+from engine.cli.output import Output, escape_controls, iso_time
 from engine.codec import timer
-from engine.errors import CorruptUnit
+from engine.errors import CannotRead, CorruptUnit
+from engine.inspection import records
+from engine.inspection.lite_topics import LiteGroup, LiteTopic, lite_groups, lite_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.static_topics import LogicalRange, logical_ranges
 from engine.inspection.tables import read_tables, thrown_filters, undecoded_tables
@@ -69,6 +72,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for item in logical_ranges(store):
             out.record(_record(item))
             out.line(escape_controls(range_text(item)))
+        with contextlib.suppress(CannotRead):  # the tables are said to be unreadable already
+            _print_lite_topics(store, out)
         for name, value in binary_tables(store):
             table_count += 1
             out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
@@ -76,6 +81,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not table_count:
         out.nothing("-- the store has no tables below config/")
     return code
+
+
+def _print_lite_topics(store: StoreSnapshot, out: Output) -> None:
+    """Print each lite topic, and the groups that may read them."""
+    for lite in lite_topics(store):
+        out.record(records.lite_topic(lite))
+        out.line(lite_topic_text(lite))
+    for group in lite_groups(store):
+        out.record(records.lite_group(group))
+        out.line(lite_group_text(group))
 
 
 def _record(item: LogicalRange) -> dict[str, Any]:
@@ -107,6 +122,22 @@ def range_text(item: LogicalRange) -> str:
     if logical is None:
         return f"{text}, from logical offset {item.range.logical_offset:,}"
     return f"{text}, offsets {item.min_offset:,} to {item.max_offset:,} are {logical[0]:,} to {logical[1]:,}"
+
+
+def lite_topic_text(lite: LiteTopic) -> str:
+    """Return a lite topic as one line: its light queue, when a broker deletes it, and who has not read it."""
+    text = f"{lite.topic}, lite topic {lite.name}: {lite.queue}, offsets {lite.min_offset:,} to {lite.max_offset:,}"
+    if lite.last_timestamp is not None:
+        text += f", last message {iso_time(lite.last_timestamp)}"
+    text += ", never deleted" if lite.expires_at is None else f", deleted after {iso_time(lite.expires_at)}"
+    unread = ", ".join(f"{group} ({count:,})" for group, count in lite.unread)
+    return f"{text}; not read by {unread}" if unread else text
+
+
+def lite_group_text(group: LiteGroup) -> str:
+    """Return a group that reads lite topics as one line."""
+    settings = ", ".join(f"{name}={value}" for name, value in group.attributes)
+    return f"{group.topic}, group {group.name}: {settings}"
 
 
 def binary_tables(store: StoreSnapshot) -> Iterator[tuple[str, dict[str, int]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import agree
+import pytest
 
 
 def test_a_store_without_groups_has_no_row(storescope):
@@ -32,3 +33,16 @@ def test_waiting_messages_are_counted_beside_the_state(golden):
         assert {(row["state"], row["waiting"]) for row in rows} == {("caughtUp", waiting)}
     long = [row for row in agree.records_of("groups", golden("broker-retries")) if row["topic"] == "PaymentEvents"]
     assert {(row["state"], row["waiting"]) for row in long} == {("caughtUp", 7)}
+
+
+@pytest.mark.golden
+def test_offsets_of_lite_topics_name_topic_and_lite_topic(golden):
+    """They were listed under the names of their light queues, and lite topics without an offset not at all."""
+    root = golden("lite-priority-5.5.1")
+    *rows, group = agree.records_of("groups", root)
+    assert [(row["liteTopic"], row["behind"]) for row in rows] == [("room-1", 0), ("room-2", 5)]
+    assert (group["type"], group["withoutOffset"]) == ("liteGroup", ["room-3"])
+    _, text, _ = agree.command("groups", str(root))
+    assert "chatters  Chat   room-2 " in text
+    assert "-- chatters reads lite topics of Chat (lite.bind.topic=Chat, lite.sub.client.quota=50)" in text
+    assert text.endswith("it has no offset of room-3\n")
