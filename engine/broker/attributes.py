@@ -23,12 +23,12 @@ def _one_of(*values: str) -> CheckValue:
     return lambda value: None if value in values else f"value is not in set: [{', '.join(values)}]"
 
 
-def _number(least: int, most: int) -> CheckValue:
+def _number(least: int, greatest: int) -> CheckValue:
     def check(value: str) -> str | None:
         digits = value[1:] if value[:1] in {"-", "+"} else value
         if not digits.isdecimal():
             return f'For input string: "{value}"'
-        return None if least <= int(value) <= most else f"value is not in range({least}, {most})"
+        return None if least <= int(value) <= greatest else f"value is not in range({least}, {greatest})"
 
     return check
 

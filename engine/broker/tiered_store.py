@@ -157,10 +157,10 @@ class TieredMessageStore(MessageStore):
             return QueryMessageResult(copies, offsets, (), last_time, last_offset)
 
     def _by_key(self, topic: str, key: str, begin: int, end: int) -> list[tuple[bytes, int]]:
-        found: dict[tuple[int, int], bytes] = {}
+        data_by_place: dict[tuple[int, int], bytes] = {}
         for unit in self._tiered.by_key(key, topic):
             queue = self._tiered.queue(unit.topic, unit.queue_id)
             entry = queue.entry(unit.queue_offset) if queue is not None else None
             if queue is not None and entry is not None and begin <= unit.store_timestamp <= end:
-                found[unit.queue_id, entry.offset] = queue.unit_bytes(entry)
-        return [(data, offset) for (_, offset), data in sorted(found.items())]
+                data_by_place[unit.queue_id, entry.offset] = queue.unit_bytes(entry)
+        return [(data, offset) for (_, offset), data in sorted(data_by_place.items())]

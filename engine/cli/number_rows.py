@@ -85,17 +85,17 @@ def rows_text(parts: Sequence[str | NumberCells]) -> str | None:
 def _characters(values: NDArray[np.int64], *, has_commas: bool) -> list[Bytes]:
     """The characters of the numbers by place, the leftmost first; zero where a number has none."""
     is_negative = values < 0
-    rest = np.abs(values).astype(np.uint64)  # abs() of the least int64 is itself, and as uint64 its magnitude
+    remainder = np.abs(values).astype(np.uint64)  # abs() of the least int64 is itself, and as uint64 its magnitude
     places: list[Bytes] = []
     digit_count = 0
-    while digit_count == 0 or rest.any():
-        has_digit = rest > 0
+    while digit_count == 0 or remainder.any():
+        has_digit = remainder > 0
         if has_commas and digit_count and digit_count % 3 == 0:
             places.append(np.where(has_digit, _COMMA, _NOTHING).astype(np.uint8))
-        higher = rest // np.uint64(10)
-        digits = (rest - higher * np.uint64(10)).astype(np.uint8) + np.uint8(_ZERO)
+        higher = remainder // np.uint64(10)
+        digits = (remainder - higher * np.uint64(10)).astype(np.uint8) + np.uint8(_ZERO)
         places.append(digits if digit_count == 0 else np.where(has_digit, digits, np.uint8(_NOTHING)))
-        rest = higher
+        remainder = higher
         digit_count += 1
     if is_negative.any():
         signed = np.zeros((len(places) + 1, len(values)), np.uint8)

@@ -20,6 +20,6 @@ def runs_of_states(rows: np.ndarray) -> Iterator[tuple[int, int, State]]:
     codes = ((physical == 0) & (size == PREFILLED_SIZE)).astype(np.int8)
     codes[(physical < 0) | (size <= 0)] = 2
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(rows)]
-    for first, end in pairwise(edges):
-        if end > first:
-            yield first, end, _STATES[codes[first]]
+    for start, end in pairwise(edges):
+        if end > start:
+            yield start, end, _STATES[codes[start]]

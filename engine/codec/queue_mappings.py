@@ -140,8 +140,8 @@ def range_at(ranges: Sequence[MappedRange], logical_offset: int) -> MappedRange 
     no range is placed.
     """
     placed = [item for item in ranges if item.is_placed]
-    behind = [item for item in placed if item.logical_offset <= logical_offset]
-    return behind[-1] if behind else next(iter(placed), None)
+    earlier_ranges = [item for item in placed if item.logical_offset <= logical_offset]
+    return earlier_ranges[-1] if earlier_ranges else next(iter(placed), None)
 
 
 def next_range(ranges: Sequence[MappedRange], current: MappedRange) -> MappedRange | None:

@@ -317,10 +317,10 @@ def _entry_around(file: LogBytes, position: int, unit_position: int) -> int:
 
 def stored_size(data: bytes) -> int:
     """Return the size that the first bytes of a block state: of a unit, or of an entry around it."""
-    first, second = _PAIR.unpack_from(data) if len(data) >= BLANK_SIZE else (0, 0)
-    if first == dledger.MAGIC:  # no unit is as small as this
-        return second if second <= 0x7FFFFFFF else 0
-    return int(first)
+    first_int, second_int = _PAIR.unpack_from(data) if len(data) >= BLANK_SIZE else (0, 0)
+    if first_int == dledger.MAGIC:  # no unit is as small as this
+        return second_int if second_int <= 0x7FFFFFFF else 0
+    return int(first_int)
 
 
 def _fits(data: bytes, index: int, read_size: int) -> bool:

@@ -106,7 +106,7 @@ def _is_unwritten(file: ReadOnlyFile, damage: Damage) -> bool:
     if damage.unread or damage.offset + damage.size < file.end_offset:
         return False
     start = damage.offset - file.start_offset
-    return not any(any(file.read(at, _CHUNK_BYTES)) for at in range(start, file.size, _CHUNK_BYTES))
+    return not any(any(file.read(position, _CHUNK_BYTES)) for position in range(start, file.size, _CHUNK_BYTES))
 
 
 def list_compacted(root: Path, cache: DescriptorCache) -> list[CompactedQueue]:

@@ -88,13 +88,13 @@ def _side(store_type: str) -> Side:
 
 
 def _why(store: StoreSnapshot, counting: Side) -> str:
-    both = _config_of_both(store)
-    if both is not None and "combineCQPreferCQType" in both.given:
-        value = both.combine_cq_prefer_cq_type
+    config_of_both = _config_of_both(store)
+    if config_of_both is not None and "combineCQPreferCQType" in config_of_both.given:
+        value = config_of_both.combine_cq_prefer_cq_type
         return sentence("the configuration says so: combineCQPreferCQType={value}", value=value)
     if store.config is not None and "storeType" in store.config.given:
         return sentence("the configuration says so: storeType={value}", value=store.config.store_type)
-    if both is not None:
+    if config_of_both is not None:
         return sentence("the configuration says so: rocksdbCQDoubleWriteEnable=true without combineCQPreferCQType")
     if counting == "files":
         return sentence("no configuration is given (--config), and the file queues reach the end of the log")
@@ -102,9 +102,9 @@ def _why(store: StoreSnapshot, counting: Side) -> str:
 
 
 def _next_start(store: StoreSnapshot, counting: Side, numbering: Side) -> str:
-    both = _config_of_both(store)
-    if both is not None:
-        if "defaultrocksdb" not in both.combine_cq_loading_cq_types.lower():
+    config_of_both = _config_of_both(store)
+    if config_of_both is not None:
+        if "defaultrocksdb" not in config_of_both.combine_cq_loading_cq_types.lower():
             return sentence("The next start does not touch the RocksDB, because combineCQLoadingCQTypes leaves it out.")
         sentences = [_ADDED] if store.abort else [_ADDED, _SKIPPED]
         if numbering == "rocksdb":

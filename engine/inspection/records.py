@@ -262,14 +262,14 @@ def logical_offset(place: tuple[int, int] | None) -> Json:
 def moved_entry(moved: MovedEntry, verdict: str | None = None) -> Json:
     """A queue entry whose message is only in tiered storage, with its place there."""
     tiered = moved.tiered
-    own = moved.entry if moved.entry is not None and moved.entry.state == "entry" else None
-    known = tiered or own
+    own_entry = moved.entry if moved.entry is not None and moved.entry.state == "entry" else None
+    known_entry = tiered or own_entry
     record: Json = {
         "type": "cq",
         "queueOffset": moved.queue_offset,
-        "physicalOffset": own.physical_offset if own is not None else None,
-        "size": known.size if known is not None else None,
-        "tagsCode": known.tags_code if known is not None else None,
+        "physicalOffset": own_entry.physical_offset if own_entry is not None else None,
+        "size": known_entry.size if known_entry is not None else None,
+        "tagsCode": known_entry.tags_code if known_entry is not None else None,
         "ext": None,
         "state": "moved",
         "tieredFile": tiered.file if tiered is not None else None,

@@ -466,10 +466,10 @@ class RocksQueues:
             return {}
         size = self._log.max_offset - start
         if size > MAX_UNFLUSHED_BYTES:
-            what = sentence(
+            reason = sentence(
                 "a running broker has the queue entries of {n:,} bytes of the log only in its memory", n=size
             )
-            raise self._reading.note(self.folder, what, "read")
+            raise self._reading.note(self.folder, reason, "read")
         from engine.inspection.rocksdb_unflushed import find_unflushed
 
         entries = find_unflushed(self._log, start, self._levels)

@@ -120,8 +120,8 @@ class RocksRows:
         """Time (ms) to which the rows refer: the clock beside a running broker, else the newest store time."""
         if self._store.lock_state == "held":
             return system_clock()
-        last = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
-        return last[-1].store_timestamp if last and isinstance(last[-1], Unit) else 0
+        last_items = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
+        return last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
 
     def _part(self, subject: RowSubject) -> UndecodedPart | None:
         """The RocksDB of the subject, also if its files hold no row yet."""
@@ -217,8 +217,8 @@ class RocksRows:
             topic, unique_key = unit.properties.get(props.REAL_TOPIC), unit.unique_key
             if topic and unique_key:
                 row = transaction_codec.TransactionRow(offset, topic, unique_key, 0, unit.size)
-                made = self._transaction_row(row, transaction_codec.encode(row)[0], is_in_files=False)
-                merged.append(replace(made, count=None))
+                dispatched_row = self._transaction_row(row, transaction_codec.encode(row)[0], is_in_files=False)
+                merged.append(replace(dispatched_row, count=None))
         yield from sorted(merged, key=attrgetter("key"))
 
     # -- rows and their units

@@ -83,10 +83,10 @@ def are_timers_in_memory(store: StoreSnapshot, now: int) -> bool:
     """
     data = store.small_file(store.paths.timercheck) if store.paths is not None else None
     try:
-        taken = timer.decode_check(data).queue_offset if data else 0
+        next_offset = timer.decode_check(data).queue_offset if data else 0
     except CorruptUnit:
         return False
-    unit = next(_units(store, TIMER_TOPIC, taken), None)
+    unit = next(_units(store, TIMER_TOPIC, next_offset), None)
     return unit is not None and unit.store_timestamp <= now - SETTLE_MS
 
 

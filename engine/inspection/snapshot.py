@@ -347,9 +347,9 @@ class StoreSnapshot:
         """Let the log include the data files of a DLedger log."""
         sequence = self._log.sequence
         if self.paths is None:
-            first = next((file for file in sequence.files if any(head_of(file))), None)
-            if first is not None and wraps_message(head_of(first)):
-                self._log.entry_folders = frozenset({first.path.rpartition(os.sep)[0]})
+            first_file = next((file for file in sequence.files if any(head_of(file))), None)
+            if first_file is not None and wraps_message(head_of(first_file)):
+                self._log.entry_folders = frozenset({first_file.path.rpartition(os.sep)[0]})
             return
         folders = find_folders(self)
         if folders is None:

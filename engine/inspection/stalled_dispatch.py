@@ -70,8 +70,8 @@ class StalledDispatch:
         )
         if self.first_behind is None:
             return text
-        behind = sentence("all messages from {first:,} on are in no queue", first=self.first_behind.offset)
-        return join("; ", [text, behind])
+        undispatched_words = sentence("all messages from {first:,} on are in no queue", first=self.first_behind.offset)
+        return join("; ", [text, undispatched_words])
 
 
 def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:

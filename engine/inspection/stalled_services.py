@@ -300,21 +300,21 @@ def _larger_than_timer_buffer(store: StoreSnapshot, size: int) -> str:
     Java: ``TimerMessageStore.getMessageByCommitOffset`` fails to set the limit of its buffer.
     """
     config = store.config or MessageStoreConfig()
-    most = config.max_message_size + releases.rules_of("5.3").timer_buffer_extra_bytes
-    if size <= most:
+    max_size = config.max_message_size + releases.rules_of("5.3").timer_buffer_extra_bytes
+    if size <= max_size:
         return ""
     if store.config is None:
         return sentence(
             "a message has {size:,} bytes, and with the default maxMessageSize releases before 5.4 stop at timer "
             "messages of more than {most:,} bytes",
             size=size,
-            most=most,
+            most=max_size,
         )
     return sentence(
         "a message has {size:,} bytes, and releases before 5.4 stop at timer messages of more than {most:,} bytes "
         "(maxMessageSize + {extra})",
         size=size,
-        most=most,
+        most=max_size,
         extra=releases.rules_of("5.3").timer_buffer_extra_bytes,
     )
 

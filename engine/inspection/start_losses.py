@@ -340,10 +340,13 @@ class _RowStates:
         numbers = columns.queue_offset[rows] if offset is None else np.array([offset], np.int64)
         start, end = int(numbers.min()), self._ends.get((topic, queue_id), 0)
         known_numbers, known_rows = reader.numbered_rows(start, int(numbers.max()) + 1)
-        known = dict(zip(known_numbers.tolist(), known_rows["physical_offset"].tolist(), strict=True))
-        known = {number: offset for number, offset in known.items() if number < end}  # later rows are overwritten
+        known_offsets = dict(zip(known_numbers.tolist(), known_rows["physical_offset"].tolist(), strict=True))
+        known_offsets = {
+            number: offset for number, offset in known_offsets.items() if number < end
+        }  # later rows are overwritten
         has_row = [
-            known.get(number, -1) >= offset for number, offset in zip(numbers.tolist(), physical.tolist(), strict=True)
+            known_offsets.get(number, -1) >= offset
+            for number, offset in zip(numbers.tolist(), physical.tolist(), strict=True)
         ]
         lost_rows: NDArray[np.intp] = np.compress(~np.array(has_row, bool), rows)
         return lost_rows

@@ -344,11 +344,11 @@ class StoreTail:
         running broker keeps the newest entries in memory.
         """
         log_end = self._store.log.max_offset
-        last = self._rocksdb
+        newest_rows = self._rocksdb
         try:
-            if last is not None and last[0] == log_end and not queues.has_changed():
-                return last[2]
-            if last is not None:
+            if newest_rows is not None and newest_rows[0] == log_end and not queues.has_changed():
+                return newest_rows[2]
+            if newest_rows is not None:
                 queues.refresh()
             readers = [queue for by_id in queues.by_topic().values() for queue in by_id.values()]
             position = queue_end_position(self._store)

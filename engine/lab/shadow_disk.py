@@ -206,16 +206,16 @@ def _lose(live: Path, target: Path, start: int, rng: random.Random, keep: float,
         size = os.fstat(writing).st_size
         spans = [*data_spans(reading, start, size), *data_spans(writing, start, size)]
         for chunk_index in sorted({chunk for begin, end in spans for chunk in range(begin // CHUNK, -(-end // CHUNK))}):
-            first = max(chunk_index * CHUNK, start)
-            length = min((chunk_index + 1) * CHUNK, size) - first
-            new = os.pread(reading, length, first).ljust(length, b"\0")
-            old = os.pread(writing, length, first)
+            start_position = max(chunk_index * CHUNK, start)
+            length = min((chunk_index + 1) * CHUNK, size) - start_position
+            new = os.pread(reading, length, start_position).ljust(length, b"\0")
+            old = os.pread(writing, length, start_position)
             if new == old:
                 continue
             surviving = bytearray(old)
             lose_pages(surviving, new, rng, keep, fates)
             if surviving != old:
-                os.pwrite(writing, surviving, first)
+                os.pwrite(writing, surviving, start_position)
     finally:
         os.close(reading)
         os.close(writing)

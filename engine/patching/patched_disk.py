@@ -263,8 +263,8 @@ class PatchedDisk(SystemDisk):
         values = list(info)[:10]
         values[8] = modified_ns // 10**9
         names = ("st_atime", "st_ctime", "st_atime_ns", "st_ctime_ns", "st_blksize", "st_blocks", "st_rdev")
-        others = {name: getattr(info, name) for name in names if hasattr(info, name)}
-        return os.stat_result(values, {**others, "st_mtime": modified_ns / 10**9, "st_mtime_ns": modified_ns})
+        other_fields = {name: getattr(info, name) for name in names if hasattr(info, name)}
+        return os.stat_result(values, {**other_fields, "st_mtime": modified_ns / 10**9, "st_mtime_ns": modified_ns})
 
 
 class _NewEntry:

@@ -22,15 +22,15 @@ def set_number(
     (``groupTopicMap``) follows; a ``dataVersion`` is counted up, its time becomes ``now`` (ms).
     """
     value: Row = copy.deepcopy(table.value)
-    names, last = (row[:-1], row[-1]) if key is None else (row, key)
+    names, last_name = (row[:-1], row[-1]) if key is None else (row, key)
     members = value
     for name in names:
         inner = members.get(name)
         if not isinstance(inner, dict):
             inner = members[name] = {}
         members = inner
-    members.pop(str(last), None)  # a table may have the key as a number or as a text
-    members[last] = number
+    members.pop(str(last_name), None)  # a table may have the key as a number or as a text
+    members[last_name] = number
     topics = value.get("groupTopicMap")
     if isinstance(topics, dict) and isinstance(value.get("offsetTable"), dict):
         for group, group_topics in topics_by_group(value["offsetTable"]).items():

@@ -236,8 +236,8 @@ def _is_given(setting: Setting, configuration: Mapping[str, str] | None) -> bool
     return configuration is not None and configuration.get(setting.key, "").strip().lower() == setting.value.lower()
 
 
-def _is_from(release: Release, first: Release) -> bool:
-    return NAMES.index(release) >= NAMES.index(first)
+def _is_from(release: Release, first_release: Release) -> bool:
+    return NAMES.index(release) >= NAMES.index(first_release)
 
 
 def _has_separate_rows(contents: StoreContents) -> bool:

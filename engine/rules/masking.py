@@ -346,7 +346,7 @@ class Masking:
         text = self.words(text)
         if not (group and self.groups):
             return text
-        return re.sub(rf"(?<![\w%]){re.escape(group)}(?!\w)", lambda _found: self.group(group), text)
+        return re.sub(rf"(?<![\w%]){re.escape(group)}(?!\w)", lambda _match: self.group(group), text)
 
     def words(self, text: str) -> str:
         """Mask a sentence: hosts and folders (with hosts), ids (with keys or hosts), keys behind a topic, and topics

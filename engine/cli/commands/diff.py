@@ -113,8 +113,10 @@ def _summarize(
     for name, sides in counts.items():
         out.line(f"-- {name}: " + ", ".join(_count_text(number, side) for side, number in sides.items()))
     rows = len(differences.rows)
-    more = f"; the first {limit:,} of {number_of(rows, 'row', 'rows')} are listed (--limit)" if rows > limit else ""
-    out.line(f"-- {number_of(differences.total, 'difference', 'differences')}{more}; {compared}")
+    limit_words = (
+        f"; the first {limit:,} of {number_of(rows, 'row', 'rows')} are listed (--limit)" if rows > limit else ""
+    )
+    out.line(f"-- {number_of(differences.total, 'difference', 'differences')}{limit_words}; {compared}")
 
 
 def _count_text(number: int, side: str) -> str:

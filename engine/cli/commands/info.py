@@ -208,9 +208,13 @@ def _log(info: StoreInfo) -> str:
 
 def _dledger(dledger: DLedgerInfo) -> str:
     """Describe the entries of a DLedger log."""
-    first, last, committed = dledger.first_header, dledger.last_header, dledger.committed_index
-    entries = "no entries" if first is None or last is None else f"entries {first.index:,} to {last.index:,}"
-    term = f", term {last.term:,}" if last is not None else ""
+    first_header, last_header, committed = dledger.first_header, dledger.last_header, dledger.committed_index
+    entries = (
+        "no entries"
+        if first_header is None or last_header is None
+        else f"entries {first_header.index:,} to {last_header.index:,}"
+    )
+    term = f", term {last_header.term:,}" if last_header is not None else ""
     state = "committed index not known" if committed is None else f"committed up to {committed:,}"
     return f"member {dledger.member or '?'}, {entries}{term}, {state}"
 

@@ -261,8 +261,12 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
             if not logical_offsets:
                 out.record(status, _STATUS)
             for item in logical_offsets[number_].ranges if number_ in logical_offsets else ():
-                low, high = item.logical_bounds or (None, None)
-                logical = {"logicalQueueId": item.queue_id, "minLogicalOffset": low, "maxLogicalOffset": high}
+                min_logical, max_logical = item.logical_bounds or (None, None)
+                logical = {
+                    "logicalQueueId": item.queue_id,
+                    "minLogicalOffset": min_logical,
+                    "maxLogicalOffset": max_logical,
+                }
                 out.record(status | logical, _STATIC_STATUS)
             if logical_offsets and number_ not in logical_offsets:
                 out.record(status, _STATIC_STATUS)

@@ -118,13 +118,13 @@ def _list_plain(queue: AnyQueue, args: argparse.Namespace, out: Output) -> None:
     from engine.codec.entry_states import runs_of_states  # numpy takes long, and other lists do without
 
     for offsets, rows in queue.blocks(args.start, args.stop):
-        for first, end, state in runs_of_states(rows):
-            part = rows[first:end]
+        for start, end, state in runs_of_states(rows):
+            part = rows[start:end]
             if queue.ext is not None and (part["tags_code"] <= MAX_EXT_ADDRESS).any():
-                for entry in queue.entries(int(offsets[first]), int(offsets[end - 1]) + 1):
+                for entry in queue.entries(int(offsets[start]), int(offsets[end - 1]) + 1):
                     out.record(records.cq(entry), COLUMNS)
             else:
-                out.rows(records.cq_rows(offsets[first:end], part, state), COLUMNS)
+                out.rows(records.cq_rows(offsets[start:end], part, state), COLUMNS)
 
 
 def _logical(logical: LogicalOffsets | None, entry: CqEntry | MovedEntry) -> dict[str, Any]:
@@ -152,13 +152,13 @@ def _span(store: StoreSnapshot, queue: AnyQueue | None, is_unbounded: bool, move
 
 
 def _compare(args: argparse.Namespace, store: StoreSnapshot, out: Output) -> int:
-    both = find_both_sides(store)
-    if both is None:
+    both_sides = find_both_sides(store)
+    if both_sides is None:
         raise StoreError(
             sentence("expected queues in files and in a RocksDB, found only one of them"), file=str(store.path)
         )
     if out.as_json:
-        out.record(records.both_sides(both))
+        out.record(records.both_sides(both_sides))
     differing = 0
     for queue in compare_sides(store):
         if args.topic in {None, queue.topic} and args.queue in {None, queue.queue_id}:
@@ -169,7 +169,7 @@ def _compare(args: argparse.Namespace, store: StoreSnapshot, out: Output) -> int
         if differing
         else sentence("-- both hold the same")
     )
-    counting = sentence("the file queues") if both.counting == "files" else sentence("the queues in the RocksDB")
-    out.line(sentence("-- {counting} count: {why}", counting=counting, why=both.why))
-    out.line(f"-- {both.next_start}")
+    counting = sentence("the file queues") if both_sides.counting == "files" else sentence("the queues in the RocksDB")
+    out.line(sentence("-- {counting} count: {why}", counting=counting, why=both_sides.why))
+    out.line(f"-- {both_sides.next_start}")
     return 0

@@ -97,9 +97,11 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         release = stated_release(args, store)
         recovery = _plan_with_progress(store, release, out)
-        other = compared_with(release)
-        is_compared = args.release is None and (store.rocksdb_queues is None or rules_of(other).recovers_rocksdb_queues)
-        other_recoveries = [_plan_with_progress(store, other, out, losses=False)] if is_compared else []
+        other_release = compared_with(release)
+        is_compared = args.release is None and (
+            store.rocksdb_queues is None or rules_of(other_release).recovers_rocksdb_queues
+        )
+        other_recoveries = [_plan_with_progress(store, other_release, out, losses=False)] if is_compared else []
         written = guess(store)
         following = _plan_following(store, args.leader) if args.leader is not None else None
     _show(recovery, out, other_recoveries, written=written)

@@ -57,23 +57,25 @@ def _damage(queue: CompactedQueue) -> Iterator[Finding]:
     if not faults:
         return
     faults.sort(key=lambda fault: fault.offset)
-    first, offsets = faults[0], list(dict.fromkeys(fault.offset for fault in faults))
-    file = queue.log.sequence.find(first.offset)
+    first_fault, offsets = faults[0], list(dict.fromkeys(fault.offset for fault in faults))
+    file = queue.log.sequence.find(first_fault.offset)
     text = plural(
         "The compacted queue {queue} has {n:,} damaged place, at {offset:,} of its log: {why}",
         "The compacted queue {queue} has {n:,} damaged places, the first at {offset:,} of its log: {why}",
         n=len(offsets),
         queue=queue.name,
-        offset=first.offset,
-        why=first.words,
+        offset=first_fault.offset,
+        why=first_fault.words,
     )
     evidence = {
         "queue": queue.name,
         "expected": sentence("whole messages, and an entry for each"),
-        "found": first.words,
+        "found": first_fault.words,
         "offsets": offsets[:20],
     }
-    path, position = (file.path, first.offset - file.start_offset) if file is not None else (str(queue.folder), None)
+    path, position = (
+        (file.path, first_fault.offset - file.start_offset) if file is not None else (str(queue.folder), None)
+    )
     yield rules.CM02.finding(text, path, position, evidence)
 
 

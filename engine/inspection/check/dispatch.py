@@ -283,8 +283,8 @@ class UndispatchedUnits:
         first_offsets: dict[str, int] = {}
         for (topic, _), walk in self._queues.walks.items():
             if walk.end_number > walk.first_number:
-                first = walk.entry(walk.first_number).physical
-                first_offsets[topic] = min(first_offsets.get(topic, first), first)
+                first_offset = walk.entry(walk.first_number).physical
+                first_offsets[topic] = min(first_offsets.get(topic, first_offset), first_offset)
         return first_offsets
 
     def _declared_queues(self) -> dict[str, int] | None:

@@ -132,7 +132,7 @@ def _of_index(log: DLedgerLog, entries: _Entries) -> Iterator[Finding]:
         return
     row = log.index_row(wrong_header.index)
     is_missing = row is None or not any((row.magic, row.size, row.position))
-    what = sentence("is missing") if is_missing else sentence("differs")
+    fault = sentence("is missing") if is_missing else sentence("differs")
     text = plural(
         "{n:,} entry between {entry:,} and {last:,} has no fitting row in the index: the row of entry {entry:,} {what}",
         "{n:,} entries between {entry:,} and {last:,} have no fitting row in the index: the row of entry {entry:,} "
@@ -140,7 +140,7 @@ def _of_index(log: DLedgerLog, entries: _Entries) -> Iterator[Finding]:
         n=entries.wrong_rows,
         entry=wrong_header.index,
         last=entries.last_wrong,
-        what=what,
+        what=fault,
     )
     file = log.index.find(wrong_header.index * INDEX_UNIT_SIZE)
     path = file.path if file is not None else str(log.folders.index)

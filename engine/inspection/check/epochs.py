@@ -20,14 +20,14 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     path = str(table.path)
     if table.main.problem:
         yield _not_loaded(table)
-    for before, row in pairwise(table.epochs):
-        if row.epoch <= before.epoch or row.start_offset <= before.start_offset:
+    for previous_row, row in pairwise(table.epochs):
+        if row.epoch <= previous_row.epoch or row.start_offset <= previous_row.start_offset:
             text = sentence(
                 "Term {n:,} from {offset:,} follows term {m:,} from {earlier:,}: the table goes backwards",
                 n=row.epoch,
                 offset=row.start_offset,
-                m=before.epoch,
-                earlier=before.start_offset,
+                m=previous_row.epoch,
+                earlier=previous_row.start_offset,
             )
             yield catalogue.CK06.finding(text, path, None, {"epoch": row.epoch, "found": row.start_offset}, kind="rows")
     end = store.log.max_offset

@@ -294,8 +294,8 @@ class LostSpans:
 
 def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
     """Return broken places, gaps, units with a wrong body CRC, and everything after the end of the log."""
-    gone = (span for span in log.spans.spans if span.kind in WITHOUT_MESSAGES and not span.is_elsewhere)
-    spans = [LostSpan(span.start, span.end, span.time_before, span.time_after) for span in gone]
+    lost_ranges = (span for span in log.spans.spans if span.kind in WITHOUT_MESSAGES and not span.is_elsewhere)
+    spans = [LostSpan(span.start, span.end, span.time_before, span.time_after) for span in lost_ranges]
     spans += [LostSpan(offset, offset + 1, -1, -1) for offset in log.bad_crc]
     is_replaced = store.log.remains_from is not None  # by a leader, with all that queues know behind the end
     end = _NO_END if is_replaced else log.end

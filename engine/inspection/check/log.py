@@ -676,8 +676,8 @@ class LogCheck:
         position = span.start - file.start_offset
         if position // PAGE != (position + span.end - span.start - 1) // PAGE:
             return False
-        before = file.read(max(position - _REMAINDER_SEARCH_BYTES, 0), min(position, _REMAINDER_SEARCH_BYTES))
-        return file.read(position, min(span.end - span.start, _REMAINDER_SAMPLE_BYTES)) in before
+        preceding_bytes = file.read(max(position - _REMAINDER_SEARCH_BYTES, 0), min(position, _REMAINDER_SEARCH_BYTES))
+        return file.read(position, min(span.end - span.start, _REMAINDER_SAMPLE_BYTES)) in preceding_bytes
 
     def _is_no_log(self, span: Span) -> bool:
         """Return True if the log holds no RocketMQ data from its first byte on (more than just a torn first unit)."""

@@ -22,10 +22,10 @@ _MAX_LISTED = 20
 
 def findings(store: StoreSnapshot, other_findings: Iterable[Finding]) -> Iterator[Finding]:
     """CQ19, once for each kind. Raises :class:`CannotRead`."""
-    both = find_both_sides(store)
-    if both is None:
+    both_sides = find_both_sides(store)
+    if both_sides is None:
         return
-    judge = _Judge(store, both, _faulty_queues(other_findings))
+    judge = _Judge(store, both_sides, _faulty_queues(other_findings))
     by_kind: dict[str, list[QueueOnBothSides]] = {}
     for queue in compare_sides(store):
         kind = judge.kind_of(queue)
@@ -33,7 +33,7 @@ def findings(store: StoreSnapshot, other_findings: Iterable[Finding]) -> Iterato
             by_kind.setdefault(kind, []).append(queue)
     for kind in _KINDS:
         if kind in by_kind:
-            yield _finding(store, both, kind, by_kind[kind])
+            yield _finding(store, both_sides, kind, by_kind[kind])
 
 
 _KINDS = ("refused", "read", "", "late", "unused")
@@ -166,5 +166,5 @@ def _entries(store: StoreSnapshot, queue: QueueOnBothSides, number: int) -> tupl
     file_queue = store.topics_in_folders().get(queue.topic, {}).get(queue.queue_id)
     row_queue = in_rocksdb.get(queue.topic, {}).get(queue.queue_id)
     entries = [None if reader is None else reader.entry(number) for reader in (file_queue, row_queue)]
-    found = [None if entry is None else _Entry(entry.physical_offset, entry.size) for entry in entries]
-    return found[0], found[1]
+    found_entries = [None if entry is None else _Entry(entry.physical_offset, entry.size) for entry in entries]
+    return found_entries[0], found_entries[1]

@@ -104,12 +104,12 @@ class QueueWalk:
 
     def _span(self) -> tuple[int, int]:
         """Return the number of the first entry, and the number behind the last entry that is not all zero."""
-        first = max(self.reader.sequence.min_offset, 0) // self.unit_size
+        first_number = max(self.reader.sequence.min_offset, 0) // self.unit_size
         for file in reversed(self.reader.files):
             last_position = last_byte(file)
             if last_position:
-                return first, file.start_offset // self.unit_size + -(-last_position // self.unit_size)
-        return first, first
+                return first_number, file.start_offset // self.unit_size + -(-last_position // self.unit_size)
+        return first_number, first_number
 
     @property
     def in_rocksdb(self) -> bool:

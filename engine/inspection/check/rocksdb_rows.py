@@ -39,12 +39,12 @@ def findings(store: StoreSnapshot, newest: int, deliveries: TimerDeliveries | No
     """
     if store.paths is None or store.lock_state == "held":
         return
-    known = [subject for subject in SUBJECTS if store.rocksdb_rows.why_unknown(subject) is None]
-    if "timer" in known and store.rocksdb_rows.has_timers:
+    known_subjects = [subject for subject in SUBJECTS if store.rocksdb_rows.why_unknown(subject) is None]
+    if "timer" in known_subjects and store.rocksdb_rows.has_timers:
         yield from _Timers(store, newest, deliveries).findings()
-    if "transactions" in known and store.rocksdb_rows.exist("transactions"):
+    if "transactions" in known_subjects and store.rocksdb_rows.exist("transactions"):
         yield from _Transactions(store, newest).findings()
-    if "pop" in known and store.rocksdb_rows.exist("pop"):
+    if "pop" in known_subjects and store.rocksdb_rows.exist("pop"):
         yield from _pops(store)
 
 
@@ -168,14 +168,14 @@ class _Timers(_Rows):
             return
         rows = self.deliveries.passed_over(self.newest - SETTLE_MS)
         if len(rows):
-            first = int(rows["offset"][0])
+            first_offset = int(rows["offset"][0])
             text = plural(
                 "{n:,} timer message was due and was passed over: it was not delivered. It is at {offset:,} of the log "
                 "(due {due})",
                 "{n:,} timer messages were due and were passed over: they were not delivered. The first is at "
                 "{offset:,} of the log (due {due})",
                 n=len(rows),
-                offset=first,
+                offset=first_offset,
                 due=time_text(int(rows["due"][0])),
             )
             evidence = {"messages": len(rows), "offsets": rows["offset"][:MAX_NAMED].tolist()}
@@ -231,14 +231,16 @@ class _Transactions(_Rows):
         """Half messages that no op message settles, that have no row, and that were never checked."""
         if self.store.abort:  # a start gives them rows again
             return
-        last = self.store.rocksdb_rows.last_transaction_offset()
+        last_offset = self.store.rocksdb_rows.last_transaction_offset()
         settled = set(self._settled())
         units = [
             unit
             for unit in _newest_units(self.store, ROCKSDB_HALF_TOPIC)
             if unit.offset not in with_row
             and unit.offset not in settled
-            and (last is None or unit.offset > last or self.newest < unit.born_timestamp + _immune_ms(unit))
+            and (
+                last_offset is None or unit.offset > last_offset or self.newest < unit.born_timestamp + _immune_ms(unit)
+            )
         ]
         if units:
             text = plural(

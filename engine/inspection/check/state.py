@@ -133,7 +133,7 @@ def _impossible_numbers(
     store: StoreSnapshot, numbers: dict[str, int], path: str, starts: StartEffects | None
 ) -> Finding:
     """CK05: the file has the length of a checkpoint, and was overwritten with something else."""
-    first = next(part for part in PARTS if part.name in numbers)
+    first_part = next(part for part in PARTS if part.name in numbers)
     named = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
     crashed = store.abort and store.lock_state != "held"
     text = sentence("The checkpoint holds numbers that no broker writes: {numbers}", numbers=named)
@@ -153,7 +153,7 @@ def _impossible_numbers(
         HAPPENED: sentence("the file checkpoint holds something else than a checkpoint"),
     }
     kind = "numbersCrashed" if crashed else "numbers"
-    return catalogue.CK05.finding(text, path, first.position, evidence, kind=kind)
+    return catalogue.CK05.finding(text, path, first_part.position, evidence, kind=kind)
 
 
 def _beginnings(starts: StartEffects) -> dict[str, str]:

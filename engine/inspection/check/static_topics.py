@@ -19,11 +19,11 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """CF19 of a store. Raises :class:`CannotRead`."""
     if store.paths is None:
         return
-    known = mappings(store)
-    if not known:
+    mappings_by_topic = mappings(store)
+    if not mappings_by_topic:
         return
     path = str(store.paths.config / MAPPINGS_FILE)
-    for topic, mapping in known.items():
+    for topic, mapping in mappings_by_topic.items():
         reason = _contradiction(topic, mapping)
         if reason is not None:
             text = sentence(

@@ -421,19 +421,19 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
     declared = tables.topics(store) or {}
     with_messages = _topics_with_messages(store)
     lacking = sorted(with_messages - declared.keys()) if declared else []
-    there = {*store.queues_by_topic(), *undispatched}
+    existing_topics = {*store.queues_by_topic(), *undispatched}
     read = {
         row.topic
         for row in tables.offsets(store)
         if row.mode != "broadcast" and max(row.offsets.values(), default=0) > 0 and not is_system_group(row.group)
     }
-    unknown = sorted(read - there)
-    dead = sorted(name for name in declared if name.startswith(DLQ_PREFIX) and name not in there)
+    unknown = sorted(read - existing_topics)
+    dead = sorted(name for name in declared if name.startswith(DLQ_PREFIX) and name not in existing_topics)
     lacks_most = len(lacking) >= MIN_MISSING_TOPICS and 2 * len(lacking) >= len(with_messages)
     reads_others = len(unknown) >= MIN_MISSING_TOPICS and 2 * len(unknown) > len(read)
     if not lacks_most and not (reads_others and (lacking or dead)):
         return findings
-    if declared.keys() <= there and not unknown:
+    if declared.keys() <= existing_topics and not unknown:
         return findings  # incomplete, but nothing in it is of another broker: as an import writes it
     cause = _finding(store, lacking, len(with_messages), unknown, dead)
     return [cause, *(finding.follows("CF14") if _follows(finding) else finding for finding in findings)]

@@ -79,16 +79,16 @@ def recover_entries(source: DLedgerSource) -> RecoveredEntries:
     """Return the entries that a start keeps. Raises :class:`engine.errors.CannotRead`."""
     files = source.files
     size = files[0].size
-    for before, file in pairwise(files):
-        if file.start_offset - before.start_offset != size:
+    for previous_file, file in pairwise(files):
+        if file.start_offset - previous_file.start_offset != size:
             text = sentence(
                 "{path}: expected the file that begins at {n:,}, found {m:,}",
                 path=file.path,
-                n=before.start_offset + size,
+                n=previous_file.start_offset + size,
                 m=file.start_offset,
             )
             refusal = (text, "check data file order failed before recovery", file.path)
-            return RecoveredEntries(0, before.end_offset, 0, -1, -1, None, None, -1, refusal)
+            return RecoveredEntries(0, previous_file.end_offset, 0, -1, -1, None, None, -1, refusal)
     number = _start_file(source)
     return _walk(source, number)
 

@@ -224,18 +224,20 @@ def _plan_dledger(
             queue.truncate(cut)
         if first_pass is not None:
             first_pass = replace(first_pass, end=min(first_pass.end, cut))
-    again = max(recovered.committed_end, 0) or files[0].start_offset
+    redispatch_start = max(recovered.committed_end, 0) or files[0].start_offset
     if rules_of(release).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
-        again = max(files[0].start_offset, table.max_physic, 0)
+        redispatch_start = max(files[0].start_offset, table.max_physic, 0)
     table.dispatch_after = -1
     committed_end = recovered.committed_end
     dispatch_end = committed_end if dledger.has_other_members and committed_end > 0 else end
-    if again < dispatch_end:
-        dispatch_walk = LogWalk(files, dispatch_rules(rules), table, has_entries=True).run_dispatch(again, dispatch_end)
+    if redispatch_start < dispatch_end:
+        dispatch_walk = LogWalk(files, dispatch_rules(rules), table, has_entries=True).run_dispatch(
+            redispatch_start, dispatch_end
+        )
         read += dispatch_walk.bytes_read
         last_unit = max(last_unit, dispatch_walk.last_unit)
-    if again < end:
-        second_pass = DispatchPass(again, end, -1)
+    if redispatch_start < end:
+        second_pass = DispatchPass(redispatch_start, end, -1)
     undecided_offset = committed_end + HEADER_SIZE if 0 < committed_end < end else None
     queues_undecided = first_pass is not None and undecided_offset is not None and first_pass.end > undecided_offset
     deleted = tuple(file.path for file in files if file.start_offset > end)

@@ -121,9 +121,9 @@ class RocksdbQueue(RecoveredQueue):
             pairs = zip(rows, physical.tolist(), strict=True)
             return sum(row is not None and row.physical_offset == place for row, place in pairs)
         known_numbers, known_rows = self._rows.numbered_rows(start, stop)
-        known = np.full(stop - start, -1, np.int64)
-        known[known_numbers - start] = known_rows["physical_offset"]
-        return int((known[numbers - start] == physical).sum())
+        known_offsets = np.full(stop - start, -1, np.int64)
+        known_offsets[known_numbers - start] = known_rows["physical_offset"]
+        return int((known_offsets[numbers - start] == physical).sum())
 
     def correct_min(self, log_min: int, release: Release) -> None:
         """Set the smallest offset that a broker answers (getMinCqOffset)."""
