@@ -204,7 +204,7 @@ def _all_findings(
     if store.config is not None:
         yield from _until_unreadable(config.findings(store, store.config))
     for note in undecoded.judged_notes(store):
-        severity: Severity | None = "note" if note.is_grave else None
+        severity: Severity | None = "note" if note.is_grave and note.kind != "unreadable" else None
         evidence = {"found": note.text}
         yield catalogue.DK02.finding(note.text, str(store.path), None, evidence, severity, kind=note.kind)
     topics = TopicTable()
@@ -213,7 +213,7 @@ def _all_findings(
     queues = QueueCheck(store, topics)
     has_index_rows = store.undecoded_part("index") is not None and store.why_unknown("index") is None
     index_files = store.index_files(note_undecoded=not has_index_rows)
-    index = IndexCheck(index_files, topics, live=store.lock_state == "held")
+    index = IndexCheck(index_files, topics, live=store.lock_state == "held", log_end=store.log.end_offset)
     start_offset = older.start if older is not None else max(store.log.min_offset, 0)
     deliveries = TimerDeliveries(store, topics)
     priorities = PriorityPlaces(store)

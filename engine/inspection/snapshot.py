@@ -44,7 +44,7 @@ from engine.releases import Release
 from engine.rules.compatibility import QueueSource
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, part_that_forbids_writing
 from engine.sentences import plural, sentence
-from engine.store.tiered import TieredQueue, TieredStore, open_tiered
+from engine.store.tiered import TieredQueue, TieredStore, folder_without_table, open_tiered
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ _FOR_QUEUES: tuple[Subject, ...] = ("log", "queues")
 """Subjects that must be decoded before a queue can be used."""
 SETTLED_BYTES = 8 << 30
 """Maximum bytes of the log that are walked to find where a recovery would end."""
+MAX_GEOMETRY_FILES = 16
+"""Index files that are asked for the numbers of slots and entries, fullest first: the first ones may be damaged."""
 SMALL_FILE_MAX_BYTES = 64 << 20
 """Maximum bytes of a checkpoint, marker or table that are read."""
 _ATTRIBUTES = {
@@ -777,6 +779,11 @@ class StoreSnapshot:
             )
         return tiered[0]
 
+    @property
+    def tiered_folder_without_table(self) -> Path | None:
+        """The folder of tiered storage if the table of its files is lost, else None. Raises :class:`CannotRead`."""
+        return folder_without_table(self.paths, self.config, self._cache) if self.paths is not None else None
+
     # -- index
 
     def index_files(self, *, note_undecoded: bool = True) -> list[IndexReader]:
@@ -838,7 +845,7 @@ class StoreSnapshot:
         if slots and entries:
             return index_codec.Geometry(slots, entries), "the configuration says so"
         answers: dict[tuple[index_codec.Geometry | None, str], int] = {}
-        for file in sorted(files, key=stored_count, reverse=True)[:4]:
+        for file in sorted(files, key=stored_count, reverse=True)[:MAX_GEOMETRY_FILES]:
             answer = index_geometry(file)
             if answer[0] is not None:
                 return answer

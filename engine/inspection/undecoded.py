@@ -196,7 +196,7 @@ def judged_notes(store: StoreSnapshot) -> list[JudgedNote]:
     """Return the :func:`notes` on parts that checks and plans leave out."""
     needed_parts = {part.folder for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject)) is not None}
     parts = [
-        JudgedNote(note, part.folder in needed_parts, _kind_of_step(part))
+        JudgedNote(note, part.folder in needed_parts, _kind_of_step(store, part))
         for part in store.undecoded
         if not (is_read_log(store, part) or part.compacted or _is_checked(store, part))
         and (note := _note(store, part)) is not None
@@ -204,15 +204,29 @@ def judged_notes(store: StoreSnapshot) -> list[JudgedNote]:
     return parts + [JudgedNote(note, is_grave=True, kind="tables") for note in _old_tables(store)]
 
 
-def _kind_of_step(part: UndecodedPart) -> str:
+def _kind_of_step(store: StoreSnapshot, part: UndecodedPart) -> str:
     """Return the kind of DK02 whose next step names how the part can be read; "" if it cannot."""
     if part.format != "RocksDB":
         return ""
     if part.subjects & _READ_FROM_ROCKSDB and not is_available():
         return "extra"
+    if part.subjects and _is_unreadable(store, part):
+        return "unreadable"
     if part.subjects and part.subjects <= set(TABLE_SUBJECTS.values()):
         return "tables"
     return "beside" if "queues" in part.subjects and part.beside_files else ""
+
+
+def _is_unreadable(store: StoreSnapshot, part: UndecodedPart) -> bool:
+    """Return True if the part is a RocksDB that a stopped broker uses for queues or tables and that cannot be read."""
+    if store.lock_state == "held":
+        return False  # a running broker changes its files while they are read
+    return part.subjects <= _READ_FROM_ROCKSDB and any(
+        part_needed_for(store, subject) is part
+        and store.why_unknown(subject) is not None
+        and (subject != "queues" or store.rocksdb_queues is not None)
+        for subject in part.subjects
+    )
 
 
 def _is_checked(store: StoreSnapshot, part: UndecodedPart) -> bool:
@@ -282,6 +296,8 @@ def _words(store: StoreSnapshot, part: UndecodedPart) -> str:
     if part.format != "RocksDB" or not part.subjects or not part.subjects <= _READ_FROM_ROCKSDB:
         return part.words
     reasons = [reason for subject in sorted(part.subjects) if (reason := store.why_unknown(subject)) is not None]
+    if reasons and _is_unreadable(store, part):
+        return sentence("{content} It cannot be read: {reason}", content=part.content_words, reason=reasons[0])
     if reasons:
         return sentence("{content} {reason}", content=part.content_words, reason=reasons[0])
     if _is_checked(store, part):

@@ -212,6 +212,7 @@ CL08 = _rule(
             "correct the broker's clock; to find messages of this time, search by offset or key, not by time.",
         ),
         "behind": Kind(None, "to find messages of this time, search by offset or key, not by time."),
+        "overwritten": Kind(None, "compare the head of the message with a replica's."),
     },
     needs=SEEN,
 )
@@ -663,8 +664,9 @@ CF01 = _rule(
     "CF01",
     "error",
     "A configuration table that cannot be parsed",
-    "A broker uses the .bak file instead; if that is bad too, it does not start.",
-    "compare the file with its .bak and repair it in a copy.",
+    "A broker uses the .bak file instead. If that cannot be parsed either, it does not start; if there is none, or if "
+    "it is empty, the broker begins without the table.",
+    "compare the file with its .bak. If the .bak is complete, copy it over the file while the broker is stopped.",
     "apache/rocketmq#9328",
     "apache/rocketmq#3401",
     "apache/rocketmq#6096",
@@ -835,6 +837,11 @@ DK02 = _rule(
         "extra": Kind(
             step="install the extra that reads it; then info, queue, get, where and check do.",
             command="pip install 'storescope[rocksdb]'",
+        ),
+        "unreadable": Kind(
+            "error",
+            step="restore this folder from a backup of the same broker. A start without it fails, or begins with "
+            "empty queues or tables.",
         ),
     },
     needs=SEEN,

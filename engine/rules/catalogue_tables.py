@@ -549,6 +549,9 @@ TS01 = _rule(
             "note",
             "name the broker's configuration with --config FILE.conf: its tieredStoreFilePath is the folder.",
         ),
+        "table": Kind(
+            step="restore config/tieredStoreMetadata.json from a backup of the same broker while it is stopped.",
+        ),
     },
     needs=SEEN,
 )

@@ -81,7 +81,13 @@ def words(reason: Verdict, entry: ComparedEntry, required: ComparedEntry, *, in_
         case "missing":
             if in_rocksdb:
                 return sentence("has no row in the RocksDB; its unit is at {at:,}", at=required.physical)
-            return sentence("no file holds it; its unit is at {at:,}", at=required.physical)
+            if entry.physical < -1:
+                return sentence(
+                    "points to {found:,}, before the log; its unit is at {at:,}",
+                    found=entry.physical,
+                    at=required.physical,
+                )
+            return sentence("is in no file; its unit is at {at:,}", at=required.physical)
         case "empty":
             return sentence("is empty; its unit is at {at:,}", at=required.physical)
         case "prefilled":

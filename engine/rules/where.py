@@ -527,6 +527,10 @@ OTHER_HOST_STEP = sentence(
     "topic/queue/offset."
 )
 BEGINNING_STEP = sentence("Other names begin with it: give the complete id or key.")
+INSIDE_UNIT_STEP = msgid("A message includes this byte: ask for its offset {offset}.")
+NO_LOG_STEP = sentence("The commit log has no files: mount its disk or restore them, then ask again.")
+NO_FILE_STEP = sentence("Find the missing file of the log: a backup or a replica may have it.")
+NO_FILE_AT_OFFSET = sentence("no file of the log holds this offset")
 
 NEXT_STEPS: dict[Verdict, str] = {
     "found": sentence("The message can be read: look at the group's progress and its subscription."),

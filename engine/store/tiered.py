@@ -324,11 +324,20 @@ class TieredStore:
 def open_tiered(paths: StorePaths, config: MessageStoreConfig | None, cache: DescriptorCache) -> TieredStore | None:
     """The tiered part of the store in ``paths``; None if it has none. Raises :class:`CannotRead`."""
     file, reading = paths.config / TABLE, cache.reading
-    data = reading.small(file, TABLE_MAX_BYTES) or reading.small(file.with_name(f"{TABLE}.bak"), TABLE_MAX_BYTES)
-    value = parse(data).value if data else None
-    if not isinstance(value, dict):
-        return None
-    return TieredStore(codec.decode_table(value), _cluster_folder(paths.root, config, cache), cache)
+    for candidate in (file, file.with_name(f"{TABLE}.bak")):
+        data = reading.small(candidate, TABLE_MAX_BYTES)
+        value = parse(data).value if data else None
+        if isinstance(value, dict):
+            return TieredStore(codec.decode_table(value), _cluster_folder(paths.root, config, cache), cache)
+    return None
+
+
+def folder_without_table(paths: StorePaths, config: MessageStoreConfig | None, cache: DescriptorCache) -> Path | None:
+    """Return the folder with segments of a store whose table of them is gone or cannot be parsed, else None.
+
+    Raises :class:`CannotRead`.
+    """
+    return _cluster_folder(paths.root, config, cache) if open_tiered(paths, config, cache) is None else None
 
 
 def _cluster_folder(root: Path, config: MessageStoreConfig | None, cache: DescriptorCache) -> Path | None:

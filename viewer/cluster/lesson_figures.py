@@ -247,7 +247,7 @@ def latencies(record: Record) -> list[Impact]:
     for queue in sorted(by_queue):
         by_mode = by_queue[queue]
         note = tr(
-            "ms a send, half of them at most: {before} without, {after} with avoidance",
+            "median ms of a send: {before} without avoidance, {after} with it",
             before=_median_text(by_mode[False]),
             after=_median_text(by_mode[True]),
         )

@@ -266,6 +266,11 @@ def _print_plan(
     if recovery.will_start and losses and recovery.dispatch_stops_at is None:
         lost = losses_text(sum(losses), recovery.misnumbered, loses_new_messages=recovery.loses_new_messages)
         out.line(f"Lost by this start of RocketMQ {recovery.release}: {lost}{', listed below' if sum(losses) else ''}")
+    elif recovery.will_start and recovery.empty_log is not None and recovery.start_file is None:
+        out.line(
+            f"Lost by this start of RocketMQ {recovery.release}: every message that the queues know; it deletes the "
+            f"queues"
+        )
     out.line()
     if recovery.blockers:
         out.line(f"The plan below shows what RocketMQ {recovery.release} would do after this is fixed.")
@@ -325,7 +330,8 @@ def _verdict(recovery: RecoveryPlan) -> str:
                 f"{', '.join(map(escape_controls, names[:MAX_SHOWN_FILES]))}{further_files}"
             )
         reasons += [
-            f"\n    the broker's log: {escape_controls(line)}" for line in first_blocker.broker_log.splitlines()
+            f"\n    the broker's log: {escape_controls(line.expandtabs(1))}"
+            for line in first_blocker.broker_log.splitlines()
         ]
     return f"no{''.join(reasons)}"
 

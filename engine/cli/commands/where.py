@@ -12,6 +12,7 @@ from engine.cli.output import Output, Progress, escape_controls, iso_time
 from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.copy_out import copy_found
+from engine.rules import where as rules
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -120,12 +121,20 @@ def _say_where_tags_are_looked_for(store: StoreSnapshot, tags: str, out: Output,
     )
 
 
+def _verdict_words(result: WhereResult) -> str:
+    if result.verdict == "neverSeen" and result.physical_offset is not None:
+        return "no unit begins at this offset"
+    if any(evidence.holds == rules.NO_FILE_AT_OFFSET for evidence in result.evidence):
+        return "its log file is missing"
+    return _VERDICT_WORDS[result.verdict]
+
+
 def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
     out.record(records.where_result(result))
     place = f" at {result.physical_offset:,}" if result.physical_offset is not None else ""
     if result.topic is not None:
         place += f", {result.topic}/{result.queue_id}/{result.queue_offset}"
-    out.line(f"{result.verdict}{place}: {_VERDICT_WORDS[result.verdict]}")
+    out.line(f"{result.verdict}{place}: {_verdict_words(result)}")
     out.line(f"  next: {result.next_step}")
     if result.life:
         out.line(f"  history: {' → '.join(map(_step, result.life))}")

@@ -27,6 +27,8 @@ from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from engine.times import duration_text, time_text
 
 DAY_MS = 86_400_000
+MAX_TIME_MS = 253_402_300_800_000
+"""Start of the year 10000: no clock shows a later time."""
 TOLERANCE_MS = 5 * 60_000
 """ms by which the clocks of two machines may differ without a finding."""
 STEADY_MS = 60_000
@@ -233,7 +235,29 @@ class Clock:
         return catalogue.CL08.finding(text, file_of(offset), offset, evidence, kind="ahead")
 
 
+def _overwritten_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Finding:
+    """CL08 of store times that no clock can have: their bytes were overwritten."""
+    text = sentence(
+        "The store time of units up to {end:,} is {time}, which no clock can have: these bytes were overwritten; the "
+        "next unit is dated {next}",
+        end=wrong.end,
+        time=wrong.last_time,
+        next=time_text(wrong.right),
+    )
+    evidence: dict[str, Any] = {
+        "expected": time_text(wrong.right),
+        "found": wrong.last_time,
+        "from": wrong.start,
+        "to": wrong.end,
+        HAPPENED: sentence("the store time of a unit was overwritten, at {offset:,} of the log", offset=wrong.end),
+        "byMs": wrong.by,
+    }
+    return catalogue.CL08.finding(text, file_of(wrong.end), wrong.end, evidence, kind="overwritten")
+
+
 def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Finding:
+    if not 0 <= wrong.last_time < MAX_TIME_MS:
+        return _overwritten_time(wrong, file_of)
     way = "ahead" if wrong.by > 0 else "behind"
     text = sentence(
         {

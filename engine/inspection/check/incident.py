@@ -26,7 +26,7 @@ from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.written_release import release_of
 from engine.releases import name_next_start
-from engine.rules import catalogue
+from engine.rules import catalogue, catalogue_tables
 from engine.rules.causes import what_happened, worst_first
 from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
 from engine.sentences import sentence, without_beginning
@@ -47,6 +47,7 @@ def of(store: StoreSnapshot, starts: StartEffects, findings: Sequence[Finding], 
     # Queue entries of another log do not show what this log lost, and what a start loses because of them is unknown.
     is_known = not undecoded.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
     is_bad_copy = any(finding.id == catalogue.DK04.id for finding in grave)
+    is_tier_lost = any(finding.id == catalogue_tables.TS01.id for finding in grave)  # no queue shows its messages
     already = lost_already(store, log) if is_known else None
     lost = {
         release: _describe_start(starts.losses(release), already) if is_known else None for release in starts.releases
@@ -60,7 +61,9 @@ def of(store: StoreSnapshot, starts: StartEffects, findings: Sequence[Finding], 
     plan = next_start.of_own_release(store, starts)
     return {
         "whatHappened": name_next_start(what_happened(grave, crashed=store.abort), release_of(store)),
-        "lostAlready": _loss(already) if already is not None and log.units and not is_bad_copy else None,
+        "lostAlready": _loss(already)
+        if already is not None and log.units and not is_bad_copy and not is_tier_lost
+        else None,
         "release": starts.releases[0],
         "releaseEvidence": starts.evidence,
         "lostByNextStart": lost,
@@ -82,22 +85,48 @@ def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
 
 
 def _lost_entries(reader: AnyQueue, lost_spans: LostSpans) -> QueueLoss | None:
-    """Return the entries of one queue that point into one of the spans, or None."""
-    lost: QueueLoss | None = None
+    """Return the entries of one queue that point into one of the spans, or None.
+
+    Entries are in the order of the log. One that points after the end of the log while a later one points into it is
+    a wrong entry: it says nothing about a lost message.
+    """
+    inner_loss: QueueLoss | None = None
+    tail_loss: QueueLoss | None = None
     for first_number, rows in _entries(reader):
         physical = rows["physical_offset"].astype(np.int64)
         lost_rows = lost_spans.inside(physical, rows["size"])
-        if not len(lost_rows):
-            continue
-        offsets, count = _offsets(reader, rows, first_number, lost_rows)
-        begin, last_offset, unit = int(offsets[0]), int(offsets[-1]), int(physical[lost_rows[0]])
-        if lost is None:
-            lost = QueueLoss(reader.topic, reader.queue_id, 0, begin, last_offset, unit)
-            lost.first_time = _own_time(rows, lost_rows[0], lost_spans.earliest(unit))
-        lost.messages += count
-        lost.first_offset, lost.last_offset = min(lost.first_offset, begin), max(lost.last_offset, last_offset)
-        lost.last_time = _own_time(rows, lost_rows[-1], lost_spans.latest(int(physical[lost_rows[-1]])))
-    return lost
+        is_in_tail = physical[lost_rows] >= lost_spans.log_end
+        rows_of_log = np.flatnonzero((physical >= 0) & (physical < lost_spans.log_end) & (rows["size"] > 0))
+        tail_rows = lost_rows[is_in_tail]
+        if len(rows_of_log):
+            tail_loss, tail_rows = None, tail_rows[tail_rows > rows_of_log[-1]]
+        inner_loss = _add_rows(inner_loss, reader, rows, first_number, lost_rows[~is_in_tail], lost_spans)
+        tail_loss = _add_rows(tail_loss, reader, rows, first_number, tail_rows, lost_spans)
+    losses = [loss for loss in (inner_loss, tail_loss) if loss is not None]
+    return _sum_by_queue(losses)[0] if losses else None
+
+
+def _add_rows(
+    loss: QueueLoss | None,
+    reader: AnyQueue,
+    rows: np.ndarray,
+    first_number: int,
+    lost_rows: NDArray[np.intp],
+    lost_spans: LostSpans,
+) -> QueueLoss | None:
+    """Add lost entries to the loss of their queue."""
+    if not len(lost_rows):
+        return loss
+    physical = rows["physical_offset"].astype(np.int64)
+    offsets, count = _offsets(reader, rows, first_number, lost_rows)
+    begin, last_offset, unit = int(offsets[0]), int(offsets[-1]), int(physical[lost_rows[0]])
+    if loss is None:
+        loss = QueueLoss(reader.topic, reader.queue_id, 0, begin, last_offset, unit)
+        loss.first_time = _own_time(rows, lost_rows[0], lost_spans.earliest(unit))
+    loss.messages += count
+    loss.first_offset, loss.last_offset = min(loss.first_offset, begin), max(loss.last_offset, last_offset)
+    loss.last_time = _own_time(rows, lost_rows[-1], lost_spans.latest(int(physical[lost_rows[-1]])))
+    return loss
 
 
 def _own_time(rows: np.ndarray, row: np.intp, default: int) -> int:
@@ -263,10 +292,11 @@ class LostSpan(NamedTuple):
 
 
 class LostSpans:
-    """Lost ranges in order. Adjacent ranges are merged."""
+    """Lost ranges in order. Adjacent ranges are merged. Everything from ``log_end`` on is lost, too."""
 
-    def __init__(self, log: LogCheck, spans: Iterable[LostSpan]) -> None:
+    def __init__(self, log: LogCheck, spans: Iterable[LostSpan], log_end: int) -> None:
         self._log = log
+        self.log_end = log_end
         self._spans = _merge_spans(spans)
         self._starts = np.array([span.start for span in self._spans], np.int64)
         self._ends = np.array([span.end for span in self._spans], np.int64)
@@ -300,7 +330,7 @@ def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
     is_replaced = store.log.remains_from is not None  # by a leader, with all that queues know behind the end
     end = _NO_END if is_replaced else log.end
     spans.append(LostSpan(end, _NO_END, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
-    return LostSpans(log, spans)
+    return LostSpans(log, spans, end)
 
 
 def _merge_spans(spans: Iterable[LostSpan]) -> list[LostSpan]:

@@ -229,13 +229,30 @@ def _ascending_lanes(accounts: list[IndexAccount]) -> list[list[int]]:
     return lanes
 
 
+def _odd_rows(physical: Int64, log_end: int) -> NDArray[np.intp]:
+    """Return the rows of entries that break the order of the log.
+
+    Entries that point outside of the log while a later one points into it come from an overwritten page, however many
+    there are. The entries at the end may point after the end of a log that was cut.
+    """
+    outside = (physical < 0) | (physical >= log_end)
+    inside_rows = np.flatnonzero(~outside)
+    outside[inside_rows[-1] + 1 if len(inside_rows) else 0 :] = False
+    other_rows = np.flatnonzero(~outside)
+    outside[other_rows[index_rules.out_of_order(physical[other_rows])]] = True
+    return np.flatnonzero(outside)
+
+
 class IndexCheck:
     """Receives blocks of units in the order of the log, and reads the entries of all files in parallel.
 
-    With ``live`` a broker is writing the last file.
+    With ``live`` a broker is writing the last file. ``log_end`` is the end of the log's files.
     """
 
-    def __init__(self, readers: list[IndexReader], topics: TopicTable, live: bool = False) -> None:
+    def __init__(
+        self, readers: list[IndexReader], topics: TopicTable, live: bool = False, log_end: int = 1 << 62
+    ) -> None:
+        self._log_end = log_end
         looked = (_look_if_readable(reader, live and reader is readers[-1]) for reader in readers)
         self.accounts = [account for account in looked if account is not None]
         self._topics = topics
@@ -352,7 +369,7 @@ class IndexCheck:
             for first_number, rows in _chunks(account.reader, account.geometry, 1, account.entries + 1):
                 physical = rows["phy_offset"].astype(np.int64)
                 key_hash = rows["key_hash"].astype(np.int64)
-                odd = np.flatnonzero(index_rules.out_of_order(physical))
+                odd = _odd_rows(physical, self._log_end)
                 for row in odd:
                     self._note(BadEntry(number, first_number + int(row), int(physical[row]), int(key_hash[row]), False))
                 edges = [-1, *odd.tolist(), len(physical)]

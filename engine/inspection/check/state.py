@@ -150,7 +150,7 @@ def _impossible_numbers(
         "expected": sentence("store times and offsets of the log"),
         "found": numbers,
         "startFiles": begins,
-        HAPPENED: sentence("the file checkpoint holds something else than a checkpoint"),
+        HAPPENED: sentence("the file checkpoint was overwritten: its numbers are not those of a checkpoint"),
     }
     kind = "numbersCrashed" if crashed else "numbers"
     return catalogue.CK05.finding(text, path, first_part.position, evidence, kind=kind)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.rules import catalogue_tables as rules
-from engine.rules.findings import Finding
+from engine.rules.findings import HAPPENED, Finding
 from engine.sentences import plural, sentence
 from engine.store.tiered import TABLE, TieredStore
 
@@ -19,7 +19,19 @@ _MAX_LISTED = 20
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """TS01. Raises :class:`CannotRead`. Yields nothing while a broker runs, because it changes these files."""
     tiered = store.tiered
-    if store.paths is None or tiered is None:
+    if store.paths is None:
+        return
+    if tiered is None:
+        folder = store.tiered_folder_without_table
+        if folder is not None:
+            text = sentence(
+                "{table} is gone or cannot be parsed, and {folder} has files of tiered storage: a broker does not "
+                "find the messages in them",
+                table=TABLE,
+                folder=folder.name,
+            )
+            evidence = {HAPPENED: sentence("the table of the files in tiered storage is lost")}
+            yield rules.TS01.finding(text, str(store.paths.config / TABLE), None, evidence, kind="table")
         return
     if tiered.folder is None:
         text = plural(

@@ -42,6 +42,8 @@ NAMED_KEYS = 20
 """Number of keys that are listed if the question is the beginning of a key; the others are counted."""
 MAX_SPANS = 8
 """Number of unreadable ranges that the evidence lists."""
+MAX_PORT = 65_535
+"""An id whose last host bytes are no port is not an offset message id."""
 _DAY_MS = 86_400_000
 _HOUR_MS = 3_600_000
 _MAX_MONTH_MS = 32 * _DAY_MS
@@ -77,6 +79,9 @@ class LostFinder:
     def offset(self, offset: int, asked_text: str) -> WhereResult:
         """No unit begins at the absolute ``offset``; ``asked_text`` is the text of the question."""
         log = self._store.log
+        if not log.files:
+            no_files = Evidence("commit log", None, None, sentence("the commit log has no files"))
+            return replace(_without_unit("unknown", [no_files], offset=offset), next_step=rules.NO_LOG_STEP)
         span = Evidence(
             "commit log",
             None,
@@ -96,11 +101,17 @@ class LostFinder:
                 item, "unit", sentence("{what} lies inside the unit that begins here", what=asked_text)
             )
             overwritten = self._written_after_a_crash(item)
-            return _without_unit(
-                "truncated" if overwritten else "neverSeen", [span, inside, *overwritten], offset=offset
-            )
-        no_unit = Evidence("commit log", None, offset, sentence("no unit can be read here"))
-        return self._with_lost_message(_without_unit("damaged", [span, no_unit], offset=offset), offset)
+            if overwritten:
+                return _without_unit("truncated", [span, inside, *overwritten], offset=offset)
+            result = _without_unit("neverSeen", [span, inside], offset=offset)
+            return replace(result, next_step=sentence(rules.INSIDE_UNIT_STEP, offset=item.offset))
+        if log.sequence.find(offset) is None:
+            no_file = Evidence("commit log", None, offset, rules.NO_FILE_AT_OFFSET)
+            result = replace(_without_unit("damaged", [span, no_file], offset=offset), next_step=rules.NO_FILE_STEP)
+        else:
+            no_unit = Evidence("commit log", None, offset, sentence("no unit can be read here"))
+            result = _without_unit("damaged", [span, no_unit], offset=offset)
+        return self._with_lost_message(result, offset)
 
     def _with_lost_message(self, result: WhereResult, offset: int) -> WhereResult:
         """Add the message that was in the unreadable bytes at ``offset``, if it can be identified."""
@@ -333,7 +344,7 @@ class LostFinder:
             longer: names that begin with the key.
         """
         evidence = [Evidence("commit log", None, None, rules.NO_UNIT_HAS_KEY)]
-        if host is not None:
+        if host is not None and 0 < int.from_bytes(host[-4:], "big", signed=True) <= MAX_PORT:
             evidence.append(
                 Evidence(
                     "id",
@@ -354,7 +365,8 @@ class LostFinder:
             verdict: rules.Verdict = "truncated" if start >= self._store.log.max_offset else "damaged"
             return self._with_lost_message(_without_unit(verdict, evidence, offset=place), place)
         for verdict, index_evidence in self._lost_entries(text):
-            return _without_unit(verdict, [*evidence, index_evidence], offset=index_evidence.offset)
+            result = _without_unit(verdict, [*evidence, index_evidence], offset=index_evidence.offset)
+            return result if self._store.log.files else replace(result, next_step=rules.NO_LOG_STEP)
         if undecoded.has_dledger_log(self._store):
             return self._beginning(text, longer, evidence) or _without_unit("unknown", evidence)
         parsed_key = parse_unique_key(text)
@@ -470,6 +482,8 @@ class LostFinder:
         log = self._store.log
         if offset < log.min_offset:
             return "expired"
+        if not log.files:
+            return "unknown"
         if isinstance(log.seen_at(offset, crc=False), Unit):
             return None
         return "truncated" if offset >= log.max_offset else "damaged"

@@ -161,3 +161,13 @@ def test_delayed_messages_cause_no_clock_finding(tmp_path):
     for _ in range(20):
         store.put(step=600_000)
     assert not [finding for finding in findings_of(store.write(tmp_path / "store")) if finding.id == "CL13"]
+
+
+def test_a_time_that_no_clock_can_have_was_overwritten(small_store, tmp_path):
+    """Random bytes in one unit became a clock that ran 39,984,074 years behind."""
+    root = small_store.write(tmp_path / "store")
+    unit = small_store.units[20]
+    log(root, unit.offset + 56, struct.pack(">q", -1_261_799_645_106_487_702))
+    finding = clock(findings_of(root, now=NOW))
+    assert "-1261799645106487702, which no clock can have: these bytes were overwritten" in finding.message
+    assert finding.next_step.endswith("ompare the head of the message with a replica's.")

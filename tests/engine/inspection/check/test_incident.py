@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import struct
 
 import incident_states as states
+import incidents
 import pytest
 from broken_stores import BROKEN, CONFIG
 from handmade_stores import healthy
@@ -294,3 +296,14 @@ def test_lost_messages_are_listed_with_their_times(golden, built, state):
         ]
         assert row["firstTimestamp"] <= true_times[0] <= true_times[1] <= row["lastTimestamp"], row
         assert row["lastTimestamp"] - row["firstTimestamp"] < true_times[1] - true_times[0] + 600_000
+
+
+def test_a_wrong_queue_entry_is_no_lost_message(golden, tmp_path):
+    """The entry pointed after the end of the log, and its message was called lost. The log has it."""
+    root = incidents.copied(golden("broker-orders"), tmp_path / "store")
+    entries = root / "consumequeue" / "OrderEvents" / "0" / f"{0:020d}"
+    with entries.open("r+b") as file:
+        file.seek(20 * 4)
+        file.write(struct.pack(">qiq", 1 << 50, 900, 7))
+    incident = incident_of(root)
+    assert incident["lostAlready"]["messages"] == 0

@@ -248,3 +248,18 @@ def test_the_step_of_a_part_that_is_not_checked_names_what_reads_it(golden, monk
 
 def no_binding():
     raise MissingExtra("not installed")
+
+
+@pytest.mark.parametrize("pattern", ["CURRENT", "*.sst"])
+def test_a_rocksdb_that_cannot_be_read_is_an_error_with_a_step(golden, tmp_path, pattern):
+    """It was a note that the part is not decoded, and the step was to read it with ``config``."""
+    made_rocksdb.binding()
+    root = shutil.copytree(golden("rocksdb-orders-5.5.1"), tmp_path / "store")
+    for folder in (root / "consumequeue", root / "config" / "topics"):
+        for path in folder.glob(pattern):
+            path.unlink()
+    with open_store(root) as store:
+        findings = [item for item in check(store) if isinstance(item, Finding) and item.id == "DK02"]
+    assert [finding.severity for finding in findings] == ["error"] * 2
+    assert all("It cannot be read: expected" in finding.message for finding in findings)
+    assert all("estore this folder from a backup" in finding.next_step for finding in findings)

@@ -52,3 +52,24 @@ def test_nothing_is_said_beside_a_running_broker(store, monkeypatch):
     (store / QUEUE / "COMMIT_LOG" / segment_name(0)).unlink()
     monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
     assert findings_of(store) == []
+
+
+def test_a_lost_table_of_tiered_files_is_an_error(store):
+    """The check found no problem, and ``where`` said that retention had deleted the messages. A broker does not find
+    them either.
+    """
+    table = store / "config" / "tieredStoreMetadata.json"
+    table.write_bytes(table.read_bytes()[:50])
+    table.with_name(f"{table.name}.bak").write_bytes(b"")
+    (finding,) = findings_of(store)
+    assert (finding["id"], finding["severity"]) == ("TS01", "error")
+    assert "has files of tiered storage: a broker does not find the messages in them" in finding["message"]
+    summary = next(record for record in agree.records_of("check", store) if record["type"] == "summary")
+    assert summary["incident"]["lostAlready"] is None, "the queues do not show what tiered storage had"
+
+
+def test_the_bak_of_a_damaged_table_is_used(store):
+    table = store / "config" / "tieredStoreMetadata.json"
+    table.with_name(f"{table.name}.bak").write_bytes(table.read_bytes())
+    table.write_bytes(b"{")
+    assert findings_of(store) == [] or {finding["id"] for finding in findings_of(store)} == {"CF01"}

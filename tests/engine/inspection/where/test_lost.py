@@ -313,3 +313,40 @@ def test_a_key_in_remains_of_replaced_entries_is_named_so(opened):
     (result,) = where(opened("dledger-replaced-5.5.1"), "gone-13")
     assert result.verdict == "truncated"
     assert any("in remains of entries that a leader replaced" in item.holds for item in result.evidence)
+
+
+# -- places that are no unit
+
+
+def test_an_offset_inside_a_unit_names_its_beginning(opened):
+    """The answer was that the store has no trace of it, and to look at other brokers."""
+    store = opened("clean-5.3.3")
+    unit = next(item for item in store.log.walk() if isinstance(item, Unit) and item.offset)
+    (result,) = where(store, str(unit.offset + 10))
+    assert (result.verdict, result.next_step) == (
+        "neverSeen",
+        f"A message includes this byte: ask for its offset {unit.offset}.",
+    )
+
+
+def test_an_offset_in_a_missing_file_is_no_damage(golden, tmp_path):
+    root = shutil.copytree(golden("crash-5.3.3"), tmp_path / "store")
+    sorted((root / "commitlog").iterdir())[1].unlink()
+    with open_store(root) as store:
+        (result,) = where(store, "1348700")
+    assert result.next_step.startswith("Find the missing file of the log")
+    assert any(evidence.holds == "no file of the log holds this offset" for evidence in result.evidence)
+
+
+def test_without_a_log_the_next_step_is_to_mount_it(golden, tmp_path):
+    """An entry of the index was called cut off by a start, and the log held "-1 to 0"."""
+    root = shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
+    with open_store(root) as store:
+        unit = next(item for item in store.log.walk() if isinstance(item, Unit) and item.unique_key)
+    shutil.rmtree(root / "commitlog")
+    with open_store(root) as store:
+        for question in (unit.unique_key, "1348700"):
+            (result,) = where(store, question)
+            assert result.verdict == "unknown"
+            assert result.next_step == ("The commit log has no files: mount its disk or restore them, then ask again.")
+            assert not any("names the broker" in evidence.holds for evidence in result.evidence)
