@@ -22,7 +22,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -40,6 +39,7 @@ from engine.errors import StoreClosed
 from engine.files.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
+from engine.older_names import renamed_keyword
 from engine.releases import Release
 from engine.rules.unit_check import Request
 from engine.sentences import sentence
@@ -90,6 +90,7 @@ class MessageStore:
     methods may be called from any thread.
     """
 
+    @renamed_keyword("like", "release")
     def __init__(
         self,
         path: Path | str,
@@ -98,7 +99,6 @@ class MessageStore:
         disk: Disk | None = None,
         clock: Clock | None = None,
         release: Release | None = None,
-        like: Release | None = None,
         services: bool = True,
         store_host: str = STORE_HOST,
         bit_map: Callable[[Request], bytes] | None = None,
@@ -113,9 +113,7 @@ class MessageStore:
         self._services: StoreServices
         self._own_disk = RealDisk()
         self._disk: Disk = disk or self._own_disk
-        if like is not None:
-            warnings.warn("like= is called release= now", DeprecationWarning, stacklevel=2)
-        self.release: Release = release or like or written_by(self.paths, self._disk)
+        self.release: Release = release or written_by(self.paths, self._disk)
         self.rules = releases.rules_of(self.release)
         self._closed = False
         self._state_lock = threading.RLock()

@@ -178,7 +178,7 @@ def _report_rebuilt(done: Rebuilt, target: Path, out: Output) -> None:
     )
     if done.reused:
         out.say(f"{done.path}: {done.reused:,} pieces exist already from an earlier run that was stopped")
-    print_rebuilt(out, done, path, of=f"{done.path}: ")
+    print_rebuilt(out, done, path, prefix=f"{done.path}: ")
 
 
 def _compare(on: SparkTasks, stores: Sequence[StoreFacts], target: Path, job: Job, out: Output) -> int:

@@ -22,36 +22,35 @@ class Built(Protocol):
     deleted_topics: list[str]
 
 
-def rebuilt_figures(done: Built) -> dict[str, Any]:
+def rebuilt_figures(built: Built) -> dict[str, Any]:
     """Return the fields of a ``dispatched`` record."""
     return {
-        "units": done.units,
-        "queues": done.queues,
-        "entries": done.entries,
-        "indexFiles": done.index_files,
-        "indexEntries": done.index_entries,
-        "leftBehind": done.damaged,
-        "bytesLeftBehind": done.damaged_bytes,
-        "staleUnits": done.stale,
-        "deletedTopics": done.deleted_topics,
+        "units": built.units,
+        "queues": built.queues,
+        "entries": built.entries,
+        "indexFiles": built.index_files,
+        "indexEntries": built.index_entries,
+        "leftBehind": built.damaged,
+        "bytesLeftBehind": built.damaged_bytes,
+        "staleUnits": built.stale,
+        "deletedTopics": built.deleted_topics,
     }
 
 
-def print_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
-    """Print what was built in ``place``, and which units have no entry there. ``of`` is the prefix of each remark."""
+def print_rebuilt(out: Output, built: Built, place: str, prefix: str = "") -> None:
+    """Print what was built in ``place``, and which units have no entry there. ``prefix`` begins each remark."""
     out.line(
-        f"{number_of(done.units, 'unit', 'units')}: {number_of(done.entries, 'entry', 'entries')} in "
-        f"{number_of(done.queues, 'queue', 'queues')}, {number_of(done.index_entries, 'key', 'keys')} in "
-        f"{number_of(done.index_files, 'index file', 'index files')} in {place}"
+        f"{number_of(built.units, 'unit', 'units')}: {number_of(built.entries, 'entry', 'entries')} in "
+        f"{number_of(built.queues, 'queue', 'queues')}, {number_of(built.index_entries, 'key', 'keys')} in "
+        f"{number_of(built.index_files, 'index file', 'index files')} in {place}"
     )
-    if done.damaged:
+    if built.damaged:
         out.say(
-            f"{of}skipped because damaged: {number_of(done.damaged, 'place', 'places')} of the log, "
-            f"{number_of(done.damaged_bytes, 'byte', 'bytes')}"
+            f"{prefix}skipped because damaged: {number_of(built.damaged, 'place', 'places')} of the log, "
+            f"{number_of(built.damaged_bytes, 'byte', 'bytes')}"
         )
-    if done.stale:
-        out.say(
-            f"{of}{number_of(done.stale, 'unit is', 'units are')} left over from before a truncation and have no entry"
-        )
-    for topic in done.deleted_topics:
-        out.say(f"{of}{topic} was deleted: its units are in the log, it has no queue")
+    if built.stale:
+        units = number_of(built.stale, "unit is", "units are")
+        out.say(f"{prefix}{units} left over from before a truncation and have no entry")
+    for topic in built.deleted_topics:
+        out.say(f"{prefix}{topic} was deleted: its units are in the log, it has no queue")

@@ -26,8 +26,8 @@ from engine.client.messages import Message, QueueSelector, ReceivedMessage, Send
 from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, SendHook, TransactionListener, TransactionState
 from engine.client.pulling import POLL, LitePullConsumer, PullConsumer
-from engine.client.renamed_keywords import renamed
 from engine.client.routes import MessageQueue
+from engine.older_names import renamed_keyword
 from engine.remoting.subscriptions import TAG
 
 T = TypeVar("T")
@@ -183,7 +183,7 @@ class BlockingProducer(_Blocking):
         self.asynchronous = Producer(group, namesrv, config, listener=in_threads, hooks=hooks, **options)
         super().__init__(self.asynchronous)
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     def send(
         self,
         message: Message | Sequence[Message],
@@ -199,7 +199,7 @@ class BlockingProducer(_Blocking):
             self.asynchronous.send(message, queue=queue, order_by=order_by, select=select, key=key, timeout_s=timeout_s)
         )
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     def send_soon(
         self,
         message: Message | Sequence[Message],
@@ -237,7 +237,7 @@ class BlockingProducer(_Blocking):
         """Send a half message, and let the listener decide."""
         return self._ask(self.asynchronous.send_in_transaction(message, argument))
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     def request(self, message: Message, timeout_s: float) -> ReceivedMessage:
         """Send, and wait for the reply of the consumer."""
         return self._ask(self.asynchronous.request(message, timeout_s))
@@ -377,7 +377,7 @@ class BlockingLitePullConsumer(_Blocking):
         """Queues that are read now."""
         return self._do(lambda: self.asynchronous.owned)
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     def poll(self, timeout_s: float = POLL) -> list[ReceivedMessage]:
         """Return messages of one queue; an empty list if none came in time."""
         return self._ask(self.asynchronous.poll(timeout_s))

@@ -10,9 +10,9 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from engine.client.routes import MessageQueue
+from engine.older_names import renamed_attribute
 
 RING_SIZE = 10_000
 """Default number of events in a ring. A full ring drops and counts its oldest events."""
@@ -232,18 +232,8 @@ def __getattr__(name: str) -> type[Event]:
     raise AttributeError(name)
 
 
-def _renamed(old: str, new: str) -> property:
-    """Return the property for the older name of a field."""
-
-    def read(event: Event) -> Any:
-        warnings.warn(f"{type(event).__name__}.{old} is called {new} now", DeprecationWarning, stacklevel=2)
-        return getattr(event, new)
-
-    return property(read, doc=f"Older name of ``{new}``.")
-
-
 for _event_class, _old_name, _new_name in _RENAMED_FIELDS:
-    setattr(_event_class, _old_name, _renamed(_old_name, _new_name))
+    setattr(_event_class, _old_name, renamed_attribute(_old_name, _new_name))
 
 
 class EventRing:
@@ -281,11 +271,7 @@ class EventStream:
         self.has_subscribers = False
         """True if there are subscribers."""
 
-    @property
-    def wanted(self) -> bool:
-        """Older name of :attr:`has_subscribers`."""
-        warnings.warn("EventStream.wanted is called has_subscribers now", DeprecationWarning, stacklevel=2)
-        return self.has_subscribers
+    wanted = renamed_attribute("wanted", "has_subscribers")
 
     def subscribe(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
         """Call ``on_event`` with each event from now on; the returned function ends that."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -52,12 +51,12 @@ from engine.client.messages import (
     sent_properties,
 )
 from engine.client.queue_choice import QueueChoice, by_key
-from engine.client.renamed_keywords import renamed
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.compression import unpack
 from engine.errors import cause_of
+from engine.older_names import renamed_attribute, renamed_keyword
 from engine.releases import NEWEST, Release
 from engine.remoting.answers import reading
 from engine.remoting.codes import RequestCode, ResponseCode
@@ -147,14 +146,10 @@ class ProducerConfig:
         if self.max_in_flight < 1:
             raise WrongMessage(f"max_in_flight is {self.max_in_flight}; expected 1 or more")
 
-    @property
-    def like(self) -> Release:
-        """Older name of ``release``."""
-        warnings.warn("ProducerConfig.like is called release now", DeprecationWarning, stacklevel=2)
-        return self.release
+    like = renamed_attribute("like", "release")
 
 
-ProducerConfig.__init__ = renamed("like", "release")(ProducerConfig.__init__)  # type: ignore[method-assign]
+ProducerConfig.__init__ = renamed_keyword("like", "release")(ProducerConfig.__init__)  # type: ignore[method-assign]
 
 
 class Producer(ClientPart):
@@ -246,7 +241,7 @@ class Producer(ClientPart):
         route = self.instance.known_route(topic) if topic in self._topics else None
         return () if route is None else route.publish_queues
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     async def send(
         self,
         message: Message | Sequence[Message],
@@ -269,7 +264,7 @@ class Producer(ClientPart):
         order_by = key if order_by is None else order_by
         return await self._send(message, queue, order_by, select, timeout_s, self.config.retries, retries_on_codes=True)
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     def send_soon(
         self,
         message: Message | Sequence[Message],
@@ -655,7 +650,7 @@ class Producer(ClientPart):
 
     # Requests that are replied to, and recall
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     async def request(self, message: Message, timeout_s: float, **choice: Any) -> ReceivedMessage:
         """Send a message and wait ``timeout_s`` seconds for the reply of the consumer; ``choice`` as for :meth:`send`.
 

@@ -28,8 +28,8 @@ from engine.client.instance import ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage
 from engine.client.process_queue import ProcessQueue
 from engine.client.rebalance import AllocationStrategy, RebalancePlan
-from engine.client.renamed_keywords import renamed
 from engine.client.routes import MessageQueue, queue_order
+from engine.older_names import renamed_keyword
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
@@ -125,7 +125,7 @@ class LitePullConsumer(QueueConsumer):
     def _arrived(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
         self._ready.put_nowait((process_queue, messages))
 
-    @renamed("patience", "timeout_s")
+    @renamed_keyword("patience", "timeout_s")
     async def poll(self, timeout_s: float = POLL) -> list[ReceivedMessage]:
         """Return messages of one queue, as one pull brought them.
 

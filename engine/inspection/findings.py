@@ -18,22 +18,21 @@ from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection import stalled_dispatch, stalled_services, undecoded
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import clock as check_clock
-from engine.inspection.check import compaction as check_compaction
 from engine.inspection.check import (
+    build_steps,
     config,
     consequences,
     dledger,
-    dledger_steps,
     epochs,
     ext,
     incident,
     index_findings,
     next_start,
     replaced_entries,
-    rocksdb_steps,
     wrong_copies,
 )
+from engine.inspection.check import clock as check_clock
+from engine.inspection.check import compaction as check_compaction
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import lite_topics as check_lite_topics
 from engine.inspection.check import queue_sides as check_sides
@@ -134,7 +133,7 @@ def check(
 
 
 def _with_fitting_steps(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
-    return dledger_steps.for_dledger(store, rocksdb_steps.for_rocksdb(store, findings))
+    return build_steps.for_dledger(store, build_steps.for_rocksdb(store, findings))
 
 
 def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], starts: StartEffects) -> list[OtherFile]:

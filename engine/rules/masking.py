@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -24,6 +23,7 @@ from typing import Any, Final
 from engine.codec import properties as props
 from engine.codec.unit_fields import masked_as
 from engine.errors import UsageError
+from engine.older_names import renamed_attribute
 from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX
 
@@ -168,10 +168,7 @@ class Masking:
             raise UsageError(sentence("expected 'properties' among what is masked where some are to be kept"))
         return replace(self, kept=frozenset(names))
 
-    def keeping(self, names: Iterable[str]) -> Masking:
-        """Older name of :meth:`except_for`; goes with the next version."""
-        warnings.warn("Masking.keeping is called except_for now", DeprecationWarning, stacklevel=2)
-        return self.except_for(names)
+    keeping = renamed_attribute("keeping", "except_for")
 
     @property
     def any(self) -> bool:

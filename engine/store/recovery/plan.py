@@ -7,12 +7,12 @@ quickly.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, Protocol
 
+from engine.older_names import renamed_attribute
 from engine.releases import Release, rules_of
 from engine.sentences import plural, sentence, with_text
 from engine.store.recovery.source import QueueKind
@@ -355,11 +355,7 @@ class RecoveryPlan:
     dispatch_stops_at: FailedDispatch | None = None  # no message behind this unit is dispatched
     loses_new_messages: bool = False  # two log files begin at one offset: a broker writes to one and reads the other
 
-    @property
-    def like(self) -> Release:
-        """Older name of ``release``."""
-        warnings.warn("RecoveryPlan.like is called release now", DeprecationWarning, stacklevel=2)
-        return self.release
+    like = renamed_attribute("like", "release")
 
     @property
     def changes_nothing(self) -> bool:

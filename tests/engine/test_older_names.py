@@ -1,4 +1,4 @@
-"""Scripts written for version 0.7 named a client's time limits ``patience``."""
+"""Scripts written for an older version still work, with a warning for each older name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from engine.client.blocking import BlockingLitePullConsumer, BlockingProducer
 from engine.client.producer import Producer, ProducerConfig
 from engine.client.pulling import LitePullConsumer
-from engine.client.renamed_keywords import renamed
 from engine.message_store import MessageStore
+from engine.older_names import renamed_keyword
 
 
-@renamed("patience", "timeout_s")
+@renamed_keyword("patience", "timeout_s")
 def waited(message: str, timeout_s: float = 3.0) -> tuple[str, float]:
     return message, timeout_s
 
