@@ -85,7 +85,7 @@ def rebuild_in_place(
     progress: OffsetProgress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
-    """Build the trees anew and exchange them for the old ones.
+    """Build the trees again and exchange them for the old ones.
 
     The old ones stay with ``backup``. Without one the new ones are built inside the store, and the old ones are
     deleted. The caller holds the store's lock.

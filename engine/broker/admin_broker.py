@@ -414,7 +414,7 @@ def request_modes(broker: Broker, request: Command, _header: Header, _connection
 
 
 def take_request_modes(broker: Broker, body: Mapping[str, Any]) -> None:
-    """Store the modes of the master's answer to 402. Raises ``OSError`` where they cannot be written."""
+    """Store the modes of the master's answer to 402. Raises ``OSError`` if they cannot be written."""
     modes, table = body.get(MODES), broker.request_modes
     if isinstance(modes, Mapping) and modes != (table.value.get(MODES) or {}):
         table.value[MODES] = dict(modes)

@@ -57,7 +57,7 @@ def timers_of(store: MessageStore, now: Clock) -> TimerMessages | None:
 Header = Mapping[str, Any]
 """A request's header fields with their types; None for what is absent."""
 Processor = Callable[["Broker", Command, Header, Connection], Command | None]
-"""Answers a request; None where the answer comes later, or never (docs/protocol/broker.md#transactions)."""
+"""Answers a request; None if the answer comes later, or never (docs/protocol/broker.md#transactions)."""
 REQUEST_MODES = "messageRequestMode.json"
 
 
@@ -140,7 +140,7 @@ class Broker:
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""
         self.route_of: Callable[[str], Awaitable[dict[str, int] | None]] = self._own_route
-        """Returns the brokers of a topic with their number of readable queues; None where it is unknown."""
+        """Returns the brokers of a topic with their number of readable queues; None if it is unknown."""
         self.ask_broker: AskBroker = _ask_nobody
         """Sends a request to the master of a broker name, and returns its answer."""
         self.leaders_of: Callable[[str], Awaitable[dict[int, str]]] = _no_leaders

@@ -176,7 +176,7 @@ def heart_beat(broker: Broker, request: Command, _header: Header, connection: Co
 
 
 def _objects(record: Mapping[Any, Any], name: str) -> list[Mapping[Any, Any]]:
-    """Return the rows of a list of objects. Raises :class:`Refused` where it is something else."""
+    """Return the rows of a list of objects. Raises :class:`Refused` if it is something else."""
     rows = record.get(name) or []
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise Refused(ResponseCode.SYSTEM_ERROR, f"{name}: expected a list of objects")
@@ -315,7 +315,7 @@ def consumer_status(broker: Broker, request: Command, header: Header, connection
 def _pass_on(
     broker: Broker, request: Command, header: Header, connection: Connection, fields: dict[str, Any], body: bytes
 ) -> None:
-    """Pass the request to the consumer that the header names. Raises :class:`Refused` where it is not connected, or
+    """Pass the request to the consumer that the header names. Raises :class:`Refused` if it is not connected, or
     too old.
     """
     name, client_id = str(header["consumerGroup"]), "null" if header["clientId"] is None else str(header["clientId"])

@@ -156,7 +156,7 @@ class ConsumerFilters:
             consumer_filter.dead, self._file.changed = self._now(), True
 
     def bit_map(self, request: Request) -> bytes:
-        """Return the bits of the topic's groups whose expressions match a message; empty where no group filters by
+        """Return the bits of the topic's groups whose expressions match a message; empty if no group filters by
         SQL.
         """
         by_group = self._by_topic.get(request.topic)

@@ -65,7 +65,7 @@ MAX_COUNTED = 4_096
 
 class MetricsServer:
     """Serves the figures of ``broker`` at ``http://host:port/metrics`` within a ``with`` block in the broker's loop;
-    port 0 takes a free one. Raises :class:`CannotRead` where the port is taken.
+    port 0 takes a free one. Raises :class:`CannotRead` if the port is taken.
     """
 
     def __init__(self, broker: Broker, host: str, port: int) -> None:
@@ -109,7 +109,7 @@ class _OfBroker(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Compute the figures on the loop; empty where the loop does not get to it in time."""
+        """Compute the figures on the loop; empty if the loop does not get to it in time."""
 
         async def take() -> list[Metric]:
             return list(families(self._broker))

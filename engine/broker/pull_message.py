@@ -267,7 +267,7 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
 
 
 def _filter(broker: Broker, header: Header, subscription: Subscription) -> MessageFilter | None:
-    """Return the filter of entries; None where all pass."""
+    """Return the filter of entries; None if all pass."""
     if subscription.kind == TAG:
         return None if subscription.is_all else TagFilter(subscription.expression, subscription.codes)
     if subscription.kind != SQL92:
@@ -289,7 +289,7 @@ def _filter(broker: Broker, header: Header, subscription: Subscription) -> Messa
 
 
 def _registered(broker: Broker, header: Header, subscription: Subscription) -> BloomData:
-    """Return the bits of a filter that heartbeats registered. Raises :class:`Refused` where none is known, or only
+    """Return the bits of a filter that heartbeats registered. Raises :class:`Refused` if none is known, or only
     an older one.
     """
     consumer_filter = broker.filters.get(subscription.topic, str(header["consumerGroup"]))
@@ -302,7 +302,7 @@ def _registered(broker: Broker, header: Header, subscription: Subscription) -> B
 
 
 def get_messages(broker: Broker, header: Header, offset: int, message_filter: MessageFilter | None) -> GetMessageResult:
-    """Read messages from the store. Raises :class:`Refused` where it is not readable."""
+    """Read messages from the store. Raises :class:`Refused` if it is not readable."""
     result = broker.store.get_message(
         str(header["consumerGroup"]),
         str(header["topic"]),

@@ -211,7 +211,7 @@ class Registration:
 
     async def route_of(self, topic: str) -> dict[str, int] | None:
         """Return the brokers of a topic with their number of readable queues, as the first name server that answers
-        reports them; None where it does not know the topic, or none answers.
+        reports them; None if it does not know the topic, or none answers.
         """
         for address in self._name_servers:
             try:

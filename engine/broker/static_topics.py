@@ -114,7 +114,7 @@ class LogicalQueue:
         return item.broker == self.broker
 
     def range_at(self, logical_offset: int) -> MappedRange:
-        """Return the range that holds a logical offset. Raises :class:`Refused` where none is placed yet."""
+        """Return the range that holds a logical offset. Raises :class:`Refused` if none is placed yet."""
         item = range_at(self.ranges, logical_offset)
         if item is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{self.topic}-{self.queue_id} has no decided offset")
@@ -327,7 +327,7 @@ TRANSLATED = frozenset({*_OFFSETS, RequestCode.QUERY_CONSUMER_OFFSET, RequestCod
 
 
 def translate(broker: Broker, request: Command, header: Header, connection: Connection) -> Header | None:
-    """Return the header of a request about a queue with physical values; None where the answer comes later, because the
+    """Return the header of a request about a queue with physical values; None if the answer comes later, because the
     logical queue has several ranges. Raises :class:`Refused` for a queue that another broker leads.
     """
     queue = queue_of(broker, request, header)

@@ -333,7 +333,7 @@ class Rates:
         self.sent_last_second: dict[str, int] = {}
         """Bytes of the log that went to each slave in the last second, by its address."""
         self.yesterday_morning = self.today_morning = Totals(0, 0)
-        """Totals at the last midnights; 0 where the broker did not run then."""
+        """Totals at the last midnights; 0 if the broker did not run then."""
 
     def totals(self) -> Totals:
         """Return the counters since the start."""

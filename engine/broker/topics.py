@@ -143,7 +143,7 @@ class Topics:
         return (self._light and name.startswith(LMQ_PREFIX)) or (name.strip() != "" and name in self._tables.groups())
 
     def declare(self, *topics: TopicConfig) -> None:
-        """Declare topics anew, and call ``changed``. Light queues are left out."""
+        """Declare topics again, and call ``changed``. Light queues are left out."""
         if self._light:
             topics = tuple(topic for topic in topics if not topic.name.startswith(LMQ_PREFIX))
         self._tables.declare_topics(topics, save=False)

@@ -175,10 +175,10 @@ def ask_consent(
     empty_log: EmptyLog | None,
     what_it_does: str = "this writes into a store",
 ) -> bool:
-    """Return whether the command may write; ``plan_lines`` say what it will do, on standard error, and ``empty_log``
+    """Return True if the command may write; ``plan_lines`` say what it will do, on standard error, and ``empty_log``
     names tables that know of messages which the log does not hold.
 
-    False where a person said no. Raises :class:`LogIsEmpty` without the word for it, :class:`UsageError` where nobody
+    False if a person said no. Raises :class:`LogIsEmpty` without the word for it, :class:`UsageError` where nobody
     can be asked.
     """
     refuse_empty(args, empty_log)

@@ -1,4 +1,4 @@
-"""A store appended anew, unit by unit, into another directory: the work of ``copy``.
+"""A store appended again, unit by unit, into another directory: the work of ``copy``.
 
 The units go through the engine: it rolls files, dispatches into queues and index, and flushes as for any put. Only what
 the log does not hold is copied: BLANKs of batches (if files have the same size), filter bit maps of ext queues, the

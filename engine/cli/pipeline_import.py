@@ -98,7 +98,7 @@ def _units(job: Job, source: str, kind: str, store: str | None) -> Iterable[tupl
 
 
 def _is_small(source: str, kind: str) -> bool:
-    """Return True where the rows fit into :data:`IMPORT_MEMORY_BYTES`, or are no rows: that is told without Spark too.
+    """Return True if the rows fit into :data:`IMPORT_MEMORY_BYTES`, or are no rows: that is told without Spark too.
 
     False where Arrow is missing: the way by Spark says what to install.
     """
@@ -233,7 +233,7 @@ class _Writer:
         return self
 
     def _must_follow(self, offset: int, size: int) -> None:
-        """Raise :class:`StoreError` where a log cannot hold a unit of ``size`` bytes there behind those before it."""
+        """Raise :class:`StoreError` if a log cannot hold a unit of ``size`` bytes there behind those before it."""
         if not 0 <= offset <= _MAX_INT64 - 2 * self._config.mapped_file_size_commit_log:
             raise StoreError(
                 sentence("expected an offset in a log, found a unit with the physicalOffset {offset:,}", offset=offset)

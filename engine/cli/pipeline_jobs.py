@@ -118,7 +118,7 @@ class Job:
 
         What cannot be read is noted, so that the command tells it and ends with its exit code; stores that cannot be
         are left out, and where a job ``needs_all_files`` those of which a file cannot be, too. Raises
-        :class:`StoreError` where none is left.
+        :class:`StoreError` if none is left.
         """
         from engine.pipeline.files import find_stores
         from engine.pipeline.splits import plan, unread_files
@@ -310,7 +310,7 @@ class _Interrupts:
 
     @property
     def heard(self) -> bool:
-        """Return whether SIGINT came."""
+        """Return True if SIGINT came."""
         return self._ending is not None
 
     def __enter__(self) -> None:
@@ -421,7 +421,7 @@ class ProgressBar:
 
 
 def is_spark_error(error: Exception) -> bool:
-    """Return whether Spark, py4j or the connection to Java raised it."""
+    """Return True if Spark, py4j or the connection to Java raised it."""
     lost = isinstance(error, ConnectionError) and not isinstance(error, BrokenPipeError)  # that is our own output
     return lost or type(error).__module__.startswith(("pyspark", "py4j"))
 

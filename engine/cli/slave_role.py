@@ -53,7 +53,7 @@ def with_role(config: BrokerConfig, role: str, file: str) -> BrokerConfig:
 
 
 async def ask_masters_release(broker: BrokerConfig, ha_address: str, routes: Iterable[Routes]) -> Release | None:
-    """The release of the master of a slave that has no store yet, as the master's broker names it; None where it does
+    """The release of the master of a slave that has no store yet, as the master's broker names it; None if it does
     not. Its address is that of the name servers' ``routes``, without one the port before ``haMasterAddress``.
     """
     brokers = [route.get(broker.broker_name, {}) for route in routes]
@@ -149,7 +149,7 @@ async def _copy_tables_repeatedly(broker: Broker, say: Callable[[str], None]) ->
 
 
 async def _copy_tables(broker: Broker, host: str, port: int) -> str:
-    """Copy the master's tables once. Returns what was wrong, empty where nothing was."""
+    """Copy the master's tables once. Returns what was wrong, empty if nothing was."""
     try:
         if not await mirror_tables(host, port, broker.store.tables):
             return f"the master at {host}:{port} gives no topics, groups and offsets; those from before hold"

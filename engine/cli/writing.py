@@ -37,7 +37,7 @@ _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
     """The store that a command writes to. ``exists`` says that something of a store is there; ``recovery`` is what
-    opening does to its log, None where it has none yet; ``empty_log`` names tables that know of messages which
+    opening does to its log, None if it has none yet; ``empty_log`` names tables that know of messages which
     the log does not hold.
     """
 
@@ -98,9 +98,9 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
     the release as which it is written, see :func:`target_release`.
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
-    the store open, :class:`Undecoded` where a part of it is not decoded, :class:`LinkedFile` where another
-    store shares a file of it, :class:`UsageError` where the configuration asks for a part that is not decoded,
-    :class:`StoreError` where a broker would not start, or would leave messages in no queue,
+    the store open, :class:`Undecoded` if a part of it is not decoded, :class:`LinkedFile` where another
+    store shares a file of it, :class:`UsageError` if the configuration asks for a part that is not decoded,
+    :class:`StoreError` if a broker would not start, or would leave messages in no queue,
     :class:`engine.files.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place, release = Path(path), given_release or NEWEST

@@ -360,7 +360,7 @@ async def query_assignment(
     instance: ClientInstance, group: str, topic: str, *, strategy: str = "AVG"
 ) -> list[Assignment] | None:
     """QUERY_ASSIGNMENT: the queues of ``topic``, on all brokers, that are assigned to this client, as a broker of the
-    topic computes it from its heartbeats; None where it does not know the group or the topic yet. ``strategy`` is AVG
+    topic computes it from its heartbeats; None if it does not know the group or the topic yet. ``strategy`` is AVG
     or AVG_BY_CIRCLE.
 
     Raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`AnswerNotUnderstood`, ``OSError``,

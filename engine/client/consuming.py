@@ -412,7 +412,7 @@ class QueueConsumer(ClientPart):
         return plan_rebalance(self.client_id, route.subscribe_queues, ids, held_queues, self.strategy)
 
     def _must_release(self, process_queue: ProcessQueue) -> bool:
-        """Return True if a queue is dropped already, or was not pulled for so long that it is taken anew."""
+        """Return True if a queue is dropped already, or was not pulled for so long that it is taken again."""
         return process_queue.dropped or process_queue.is_stuck(system_clock())
 
     async def _rebalance(self, topic: str, reason: str) -> bool:
@@ -574,7 +574,7 @@ class QueueConsumer(ClientPart):
                     await asyncio.sleep(self.config.pull_interval)
 
     def _held_back(self, process_queue: ProcessQueue) -> str:
-        """Return why a queue is not pulled now; empty where it is."""
+        """Return why a queue is not pulled now; empty if it is."""
         config = self.config
         if self.control.paused or process_queue.paused:
             return sentence("paused")

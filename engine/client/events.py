@@ -38,7 +38,7 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Event):
-    """The client has ended; ``unregistered`` is False where it was killed."""
+    """The client has ended; ``unregistered`` is False if it was killed."""
 
     unregistered: bool
 

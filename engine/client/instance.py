@@ -253,7 +253,7 @@ class ClientInstance:
         return self._routes.get(topic)
 
     async def route(self, topic: str) -> TopicRoute | None:
-        """Return a topic's route, and ask for it where it is not known; None where name servers know no such topic."""
+        """Return a topic's route, and ask for it where it is not known; None if name servers know no such topic."""
         known_route = self._routes.get(topic)
         return known_route if known_route is not None else await self.fresh_route(topic)
 

@@ -417,7 +417,7 @@ def read_messages(body: bytes | memoryview, queue: MessageQueue) -> list[Receive
 def _decode_usual_form(
     body: bytes | memoryview, position: int, end: int, queue: MessageQueue
 ) -> ReceivedMessage | None:
-    """Decode a unit of the usual form (version 1, IPv4 hosts, not packed); None where it has another form.
+    """Decode a unit of the usual form (version 1, IPv4 hosts, not packed); None if it has another form.
 
     Every length is checked against the bytes that are there.
     """

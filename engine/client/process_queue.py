@@ -16,7 +16,7 @@ from engine.client.routes import MessageQueue
 LOCK_LIVES = 30_000
 """Milliseconds after which a client counts its own lock as lost, if it was not renewed."""
 PULL_EXPIRES = 120_000
-"""Milliseconds without a pull after which a queue is dropped and taken anew."""
+"""Milliseconds without a pull after which a queue is dropped and taken again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class ProcessQueue:
 
     def remove(self, messages: Iterable[ReceivedMessage]) -> int:
         """Remove consumed messages. Return the offset to commit: the oldest that is still held, or the one behind
-        the newest ever; −1 where nothing was held.
+        the newest ever; −1 if nothing was held.
         """
         if not self.held:
             return -1
@@ -131,5 +131,5 @@ class ProcessQueue:
         return self.locked and now - self.locked_at <= LOCK_LIVES
 
     def is_stuck(self, now: int) -> bool:
-        """Return True if no pull was made for so long that the queue is taken anew."""
+        """Return True if no pull was made for so long that the queue is taken again."""
         return now - self.pulled_at > PULL_EXPIRES

@@ -129,7 +129,7 @@ class LitePullConsumer(QueueConsumer):
     async def poll(self, timeout_s: float = POLL) -> list[ReceivedMessage]:
         """Return messages of one queue, as one pull brought them.
 
-        The list is empty where none came within ``timeout_s`` seconds.
+        The list is empty if none came within ``timeout_s`` seconds.
 
         Raises :class:`NotRunning`.
         """
@@ -331,7 +331,7 @@ class PullConsumer(ClientPart):
         )
 
     async def fetch_offset(self, queue: MessageQueue) -> int | None:
-        """Return the offset that the group reads next; None where it never committed."""
+        """Return the offset that the group reads next; None if it never committed."""
         await self._known(queue)
         return await broker_api.query_offset(self.instance, self.group, queue)
 

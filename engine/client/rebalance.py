@@ -32,7 +32,7 @@ class AllocationStrategy(Protocol):
 
 
 def _index(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> int | None:
-    """Return the client's place among all; None where it is not among them. Raises ``ValueError`` as Java's
+    """Return the client's place among all; None if it is not among them. Raises ``ValueError`` as Java's
     ``check``.
     """
     if not client_id:

@@ -92,7 +92,7 @@ class TopicRoute:
         return tuple(sorted(queues, key=queue_order))
 
     def address(self, broker: str, broker_id: int = MASTER) -> str | None:
-        """Return a broker's address: of that id, else (for reading) any; None where the route has no such broker."""
+        """Return a broker's address: of that id, else (for reading) any; None if the route has no such broker."""
         addresses = self.brokers.get(broker) or {}
         return addresses.get(broker_id) or (next(iter(addresses.values()), None) if broker_id != MASTER else None)
 

@@ -173,7 +173,7 @@ class ClusterState:
         }
 
     def consumed(self, previous: ClusterState) -> dict[str, dict[Queue, float]]:
-        """Messages a second by which each group's offset went on since ``previous``, by queue; 0 where it went back.
+        """Messages a second by which each group's offset went on since ``previous``, by queue; 0 if it went back.
         Groups commit every few seconds only (5 by default): states nearer to each other than that tell little.
         """
         rates_by_group: dict[str, dict[Queue, float]] = {}

@@ -45,7 +45,7 @@ class Texts:
         return len(self.starts)
 
     def to_list(self) -> list[bytes | None]:
-        """Return the bytes of each text, None where the row has none."""
+        """Return the bytes of each text, None if the row has none."""
         if not (self.starts >= 0).any():
             return [None] * len(self)
         ends = self.starts + self.sizes

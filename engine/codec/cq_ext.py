@@ -2,7 +2,7 @@
 (docs/formats/consume-queue.md#ext).
 
 Pure and bounded. An address in a queue entry (``consume_queue.ext_offset``) is a byte offset in the ext queue; a unit
-never crosses a file. A file ends with the size −1 where the next unit did not fit.
+never crosses a file. A file ends with the size −1 if the next unit did not fit.
 """
 
 from __future__ import annotations

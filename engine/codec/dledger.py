@@ -231,8 +231,8 @@ def find_remains_by(
     Args:
         checkpoint: that of the member.
         vote: that of the member.
-        index_row: returns the row of an entry's number, None where no file holds it.
-        header_at: returns the header of the entry at an offset of the log, None where there is none.
+        index_row: returns the row of an entry's number, None if no file holds it.
+        header_at: returns the header of the entry at an offset of the log, None if there is none.
         next_header: returns the first header with a unit behind it at or behind an offset of the log, None for none.
     """
     if checkpoint is None:

@@ -136,7 +136,7 @@ class WrongMapping(ValueError):
 
 
 def range_at(ranges: Sequence[MappedRange], logical_offset: int) -> MappedRange | None:
-    """Return the placed range that holds a logical offset: the first one for an offset before all of them; None where
+    """Return the placed range that holds a logical offset: the first one for an offset before all of them; None if
     no range is placed.
     """
     placed = [item for item in ranges if item.is_placed]
@@ -145,7 +145,7 @@ def range_at(ranges: Sequence[MappedRange], logical_offset: int) -> MappedRange 
 
 
 def next_range(ranges: Sequence[MappedRange], current: MappedRange) -> MappedRange | None:
-    """Return the range behind ``current``; None where there is none, or it is not placed."""
+    """Return the range behind ``current``; None if there is none, or it is not placed."""
     for item, following in pairwise(ranges):
         if item.is_placed and item.generation == current.generation:
             return following if following.is_placed else None

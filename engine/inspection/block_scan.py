@@ -1,6 +1,6 @@
 """Scans the commit log in blocks of columns: a bulk ``walk`` for everything that reads many units.
 
-Only complete, unbroken stretches of units are walked by columns (:mod:`engine.codec.columns`). At the first invalid
+Only complete, unbroken ranges of units are walked by columns (:mod:`engine.codec.columns`). At the first invalid
 item the log's own walk continues, so both report damage, gaps and the end alike. Uses the system's read-ahead.
 """
 

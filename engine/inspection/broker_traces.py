@@ -98,6 +98,6 @@ class BrokerTraces:
 
 
 def is_of_a_broker(store: StoreSnapshot) -> bool:
-    """Return whether a whole broker wrote the store: it has tables, or traces of them. Raises :class:`CannotRead`."""
+    """Return True if a whole broker wrote the store: it has tables, or traces of them. Raises :class:`CannotRead`."""
     traces = BrokerTraces(store)
     return not traces.without_tables or bool(traces.witnesses)

@@ -60,7 +60,7 @@ def find_matches(
 ) -> Matches:
     """Find entries whose hash is in ``hashes`` and whose time (ms, floored to seconds) lies in [begin, end].
 
-    At most ``max_matches`` for each key, as a broker's query takes. Raises :class:`CorruptUnit` where the file has no
+    At most ``max_matches`` for each key, as a broker's query takes. Raises :class:`CorruptUnit` if the file has no
     header or its number of slots is not known.
     """
     header, slots = index.header, index.slots

@@ -59,7 +59,7 @@ def plan_following(store: StoreSnapshot, leader: StoreSnapshot) -> FollowPlan:
     """Return what becomes of ``store`` under ``leader``: a member is cut behind the newest entry that both have, and
     gets the others. Only the index files and the entries behind that are read.
 
-    Raises :class:`CannotRead`, and :class:`UsageError` where one of them has no DLedger log.
+    Raises :class:`CannotRead`, and :class:`UsageError` if one of them has no DLedger log.
     """
     log, first_header, last_header = _log_of(store)
     leader_log, leader_first, leader_last = _log_of(leader)

@@ -1,4 +1,4 @@
-"""A map of one log file: equal stretches of it with the topics that share them, bad bodies, damage and holes."""
+"""A map of one log file: equal ranges of it with the topics that share them, bad bodies, damage and holes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CELLS = 400
 
 @dataclass(frozen=True, slots=True)
 class MapCell:
-    """The stretch [start, end) of the log, in bytes.
+    """The range [start, end) of the log, in bytes.
 
     ``topics`` are (topic, bytes) of the units in it, largest first; ``bad`` the number of bodies with a wrong CRC;
     ``damaged``, ``blank`` and ``zero`` bytes that are no unit; ``held`` the bytes for which the file system has data.

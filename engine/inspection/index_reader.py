@@ -167,7 +167,7 @@ MAX_BAR_LENGTH = 10
 class SlotLoad:
     """Result of a slot count.
 
-    ``cells``: mean chain length of equal stretches of slots; ``histogram``: slots with 0, 1, … entries, the last bar
+    ``cells``: mean chain length of equal ranges of slots; ``histogram``: slots with 0, 1, … entries, the last bar
     counts all longer ones; ``longest``: the longest chain and its slot; ``bad``: entries whose hash is below zero.
     """
 
@@ -192,7 +192,7 @@ def count_slots(
 ) -> SlotLoad:
     """Count the entries of every slot.
 
-    ``read(position, size)`` returns bytes of the file, fewer at its end. ``cells`` is the number of stretches (at most
+    ``read(position, size)`` returns bytes of the file, fewer at its end. ``cells`` is the number of ranges (at most
     one per slot). ``progress(done, total)`` receives entries. ``cancelled`` ends the count early; ``complete`` is then
     False.
     """
@@ -241,5 +241,5 @@ def count_slots(
 
 
 def cell_of(slot: int, slots: int, cells: int) -> int:
-    """Number of the stretch that contains ``slot``, as divided by :func:`count_slots`."""
+    """Number of the range that contains ``slot``, as divided by :func:`count_slots`."""
     return min(cells - 1, max(0, ((slot + 1) * cells - 1) // max(1, slots)))

@@ -1,6 +1,6 @@
 """Identifies messages in unreadable bytes, from the bytes themselves and from queue entries that point there.
 
-A stretch of damage is parsed from its start and from every place that a queue entry names; lengths come from the
+A range of damage is parsed from its start and from every place that a queue entry names; lengths come from the
 entries and from the next readable item (:mod:`engine.codec.salvage`).
 """
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 MAX_READ_BYTES = 8 << 20
-"""Bytes of one stretch that are parsed."""
+"""Bytes of one range that are parsed."""
 MAX_UNITS = 64
-"""Number of units of one stretch that are reported."""
+"""Number of units of one range that are reported."""
 MAX_QUEUES = 4000
 """Number of queues that are searched for entries; with more queues only the bytes are used."""
 
@@ -94,7 +94,7 @@ def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
 
 
 def lost_at(store: StoreSnapshot, place: int) -> tuple[Damage, list[LostUnit]] | None:
-    """The unreadable stretch at the absolute offset ``place``, and the units that were there; None if that cannot be
+    """The unreadable range at the absolute offset ``place``, and the units that were there; None if that cannot be
     determined.
     """
     log = store.log

@@ -26,7 +26,7 @@ def units_at(
     """Every unit in [start, stop) of the log that was given this queue offset, in the order of the log.
 
     After a recovery a queue offset may be used twice. Half and rollback units have no place in a queue and are left
-    out. ``start`` need not be a unit's. A long stretch is walked by columns, and ``progress`` gets the bytes done.
+    out. ``start`` need not be a unit's. A long range is walked by columns, and ``progress`` gets the bytes done.
     """
     start = log.align(start)
     candidates = partial(_by_columns, progress=progress) if stop - start > BULK else _one_by_one

@@ -201,7 +201,7 @@ class QueueReader:
         return self.entries(start, stop)
 
     def stored_bytes(self, number: int) -> tuple[bytes, str, int]:
-        """(bytes, file name, number in that file) of the entry ``number``; empty where no file holds it."""
+        """(bytes, file name, number in that file) of the entry ``number``; empty if no file holds it."""
         offset = number * self.unit_size
         file = self.sequence.find(offset)
         if file is None:

@@ -16,7 +16,7 @@ from engine.inspection.snapshot import StoreSnapshot
 
 @dataclass(frozen=True, slots=True)
 class LogicalRange:
-    """A range of a logical queue. The bounds are physical; None where another broker has the queue, or it is absent."""
+    """A range of a logical queue. The bounds are physical; None if another broker has the queue, or it is absent."""
 
     topic: str
     queue_id: int

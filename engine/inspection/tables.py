@@ -61,7 +61,7 @@ def note_broken_table(store: StoreSnapshot, table: Table) -> CannotRead | None:
 def table_topics(store: StoreSnapshot) -> list[str]:
     """Topics that the topics table names; [] if there is none or a broker could not load it.
 
-    Raises :class:`CannotRead` where the table could not be read.
+    Raises :class:`CannotRead` if the table could not be read.
     """
     table_file = read_table(store, "topics.json")
     table = table_file.value.get("topicConfigTable") if table_file else None

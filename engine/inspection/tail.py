@@ -340,7 +340,7 @@ class StoreTail:
         return self._store.log.max_offset
 
     def _rocksdb_end(self, queues: RocksQueues) -> Position:
-        """The newest entry in a RocksDB. It is opened anew only if its files or the end of the log have changed: a
+        """The newest entry in a RocksDB. It is opened again only if its files or the end of the log have changed: a
         running broker keeps the newest entries in memory.
         """
         log_end = self._store.log.max_offset

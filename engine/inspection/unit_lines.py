@@ -178,7 +178,7 @@ def _spans(texts: block_texts.Texts, base: int) -> Iterator[tuple[int, int]]:
 
 
 def _pairs(texts: list[str]) -> list[str]:
-    """Convert property texts to JSON objects in one go: none of them contains a line end or a quote."""
+    """Convert property texts to JSON objects at once: none of them contains a line end or a quote."""
     joined = "\n".join(texts).replace("\x02\n", "\n").removesuffix("\x02")
     inside = joined.replace("\x01", '":"').replace("\x02", '","').replace("\n", '"}\n{"')
     return ('{"' + inside + '"}').replace('{""}', "{}").split("\n")

@@ -24,8 +24,8 @@ _SINGLE_STEP: Final = (1, 0)
 class LostAcknowledged:
     """Messages that had been acknowledged and do not end at or before an offset.
 
-    ``cut`` is where a call began whose messages (they are counted) lie on both sides of it, −1 where none does.
-    ``exact`` is False where a heap does.
+    ``cut`` is where a call began whose messages (they are counted) lie on both sides of it, −1 if none does.
+    ``exact`` is False if a heap does.
     """
 
     messages: int = 0

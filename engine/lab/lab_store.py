@@ -71,8 +71,8 @@ class LabStore:
     ) -> LabStore:
         """A new store below ``folder``, which must be absent or empty.
 
-        Raises :class:`UsageError` where something is there or the configuration leads out of the directory,
-        :class:`CannotRead` where it cannot be made, :class:`StoreError` where the engine refuses.
+        Raises :class:`UsageError` if something is there or the configuration leads out of the directory,
+        :class:`CannotRead` if it cannot be made, :class:`StoreError` if the engine refuses.
         """
         folder = Path(folder).absolute()
         _check(config)
@@ -124,7 +124,7 @@ class LabStore:
 
 
 def is_lab(folder: Path) -> bool:
-    """Return whether the lab made this directory."""
+    """Return True if the lab made this directory."""
     try:
         read_marker(Path(folder))
     except StoreError:
@@ -163,7 +163,7 @@ def read_marker(folder: Path) -> LabMarker:
 def change_config(folder: Path, config: MessageStoreConfig) -> None:
     """Have the lab store at ``folder`` opened with ``config`` from its next start on.
 
-    Raises :class:`NotALab`, :class:`UsageError` where a value is not for a lab store, ``OSError``.
+    Raises :class:`NotALab`, :class:`UsageError` if a value is not for a lab store, ``OSError``.
     """
     _check(config)
     _write_marker(folder, replace(read_marker(folder), config=config))

@@ -154,7 +154,7 @@ class Load:
         return self._running
 
     def start(self) -> None:
-        """Let the producers begin; nothing where they run."""
+        """Let the producers begin; nothing if they run."""
         with self._lock:
             if not self._running:
                 self._running = True
@@ -171,7 +171,7 @@ class Load:
                 self._fit()
 
     def stop(self, seconds: float = 60.0) -> bool:
-        """End the producers; True where all of them were through in time. What they have put still counts."""
+        """End the producers; True if all of them were through in time. What they have put still counts."""
         with self._lock:
             self._running = False
             threads, self._threads = self._threads, []

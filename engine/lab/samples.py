@@ -30,11 +30,11 @@ class FlushMark:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """A service as it stands: ``waiting_bytes`` of work are before it (None where that is not counted in bytes).
+    """A service as it stands: ``waiting_bytes`` of work are before it (None if that is not counted in bytes).
 
     ``last_ms`` is when it last moved something (None: not yet), ``moved`` how much that was in ``unit``s: ``bytes``,
     ``units`` (messages), ``queues``, ``files``, or ``rounds`` where it is only known to have run. ``waiting`` counts
-    what waits in the same units, None where nobody knows.
+    what waits in the same units, None if nobody knows.
     """
 
     paused: bool

@@ -238,7 +238,7 @@ class Lab:
             serving.stop()
 
     def serving(self) -> ServingState | None:
-        """Return the state of the server; None where nothing is served."""
+        """Return the state of the server; None if nothing is served."""
         return self._serving.state() if self._serving is not None else None
 
     def cut_connections(self) -> None:

@@ -112,7 +112,7 @@ class ServedBroker:
 class ServingState:
     """State of the server. ``clock_s`` is seconds of a monotonic clock: rates are differences of two states.
 
-    ``vip`` is empty where that port does not answer, ``no_vip`` says why; ``without_effect`` are keys of ``config``
+    ``vip`` is empty if that port does not answer, ``no_vip`` says why; ``without_effect`` are keys of ``config``
     that change nothing here.
     """
 
@@ -388,7 +388,7 @@ class LabServing:
 
     def end_broker(self, name: str) -> None:
         """End a broker that was added: it leaves the name server, its store is closed and stays. Raises
-        :class:`UsageError` where there is none of that name, or it is that of the lab's own store.
+        :class:`UsageError` if there is none of that name, or it is that of the lab's own store.
         """
         self._do(self._end_broker, name, timeout_s=BEGINNING)
 

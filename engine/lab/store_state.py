@@ -134,7 +134,7 @@ def units_behind(root: Path, config: MessageStoreConfig, release: Release, start
 
 
 def _count_in_memory(piece: bytes) -> int:
-    """Whole units in a stretch of a log that begins at one."""
+    """Whole units in a range of a log that begins at one."""
     columns, topics = UnitColumns(_ROWS), TopicTable()
     data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
     units = position = 0

@@ -18,7 +18,7 @@ _MILLION = 1_000_000
 
 class StoreWatch:
     """The looks of one reader at ``store``; ``statuses`` gives messages by the answer of their put. ``disk_bytes`` is
-    how large the store's disk seems to be, 0 where it is as large as it is.
+    how large the store's disk seems to be, 0 if it is as large as it is.
 
     Whoever looks has a watch of his own: rates and flushes are those since *his* look before.
     """

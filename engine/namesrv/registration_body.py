@@ -37,7 +37,7 @@ def read_body(body: bytes | memoryview, *, compressed: bool) -> RegistrationBody
 
 
 def check_crc(body: bytes | memoryview, expected: int) -> None:
-    """Raise :class:`WrongRequest` where the body has another CRC than ``expected``; 0 skips the check."""
+    """Raise :class:`WrongRequest` if the body has another CRC than ``expected``; 0 skips the check."""
     if expected != 0 and zlib.crc32(body) & 0x7FFFFFFF != expected:
         raise WrongRequest("crc32 not match")
 

@@ -77,7 +77,7 @@ class NameServer:
         }
 
     def knows(self, code: int) -> bool:
-        """Return whether there is an answer to the request of that code."""
+        """Return True if there is an answer to the request of that code."""
         return code in self._answers
 
     def answer(self, request: Command, connection: Hashable) -> Command:
@@ -155,7 +155,7 @@ class NameServer:
             route |= {} if order is None else {"orderTopicConf": order}
         standard = request.version >= STANDARD_JSON_SINCE or bool(header["acceptStandardJsonOnly"])
         if request.fields.get("__ZONE_MODE", "").lower() == "true" and (zone := request.fields.get("__ZONE_NAME")):
-            route, standard = _of_zone(route, zone), False  # RocketMQ writes it anew there, with bare keys
+            route, standard = _of_zone(route, zone), False  # RocketMQ writes it again there, with bare keys
         return answer_to(request, body=_json(route, bare=not standard))
 
     def _cluster_info(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
@@ -286,7 +286,7 @@ def _object(body: bytes | memoryview) -> Mapping[Any, Any]:
 
 
 def _read_kv_file(path: str) -> dict[str, dict[str, str]]:
-    """Read the stored key-value table; empty where there is no file. Raises :class:`UsageError` where the file is no
+    """Read the stored key-value table; empty if there is no file. Raises :class:`UsageError` if the file is no
     table.
     """
     if not path or not Path(path).exists():

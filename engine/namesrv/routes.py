@@ -99,7 +99,7 @@ class LiveBroker:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration; ``topics`` is None where the body had none."""
+    """A broker's registration; ``topics`` is None if the body had none."""
 
     cluster: str
     broker: str
@@ -150,7 +150,7 @@ class Routes:
         """Parts of static topics by topic and broker name. They stay when a broker or a topic goes, as in RocketMQ."""
 
     def register(self, registration: Registration, now: int, connection: Hashable) -> MasterAddresses | None:
-        """Apply a broker's registration at ``now`` (ms); return None where it is refused.
+        """Apply a broker's registration at ``now`` (ms); return None if it is refused.
 
         A registration of a single topic is refused if the broker is unknown: changes must follow a complete
         registration. The broker's name stays in the tables all the same, without an address.
@@ -283,7 +283,7 @@ class Routes:
         return self.unregister(cluster, name, address)
 
     def version_of(self, cluster: str, address: str) -> DataVersion | None:
-        """Return the version that a broker last sent; None where it is not known."""
+        """Return the version that a broker last sent; None if it is not known."""
         live_broker = self.live_brokers.get((cluster, address))
         return None if live_broker is None else live_broker.version
 
@@ -307,7 +307,7 @@ class Routes:
                 self._drop_queues(topic, broker)
 
     def route(self, topic: str) -> dict[str, Any] | None:
-        """Return RocketMQ's ``TopicRouteData``; None where no known broker holds the topic."""
+        """Return RocketMQ's ``TopicRouteData``; None if no known broker holds the topic."""
         queues_by_broker = self.topics.get(topic)
         if not queues_by_broker:
             return None

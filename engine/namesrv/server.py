@@ -44,7 +44,7 @@ class ListeningNameServer:
         """``ip:port``, once it accepts."""
 
     async def __aenter__(self) -> Self:
-        """Accept. Raises :class:`CannotRead` where the port is taken."""
+        """Accept. Raises :class:`CannotRead` if the port is taken."""
         bound = bind(self._host, self._port, "the name server's port")
         self.address = f"{self._host}:{port_of(bound)}"
         await self._server.listen(bound)

@@ -36,7 +36,7 @@ class LogPart(Protocol):
 
 
 def find_anchor(split: LogPart, file: OpenFile, cut: int, look_back: int, near: int) -> int:
-    """Return the position of something that certainly starts at or before ``cut``: 0 where nothing nearer is
+    """Return the position of something that certainly starts at or before ``cut``: 0 if nothing nearer is
     certain.
     """
     file_bytes = SplitBytes(split, file)
@@ -64,7 +64,7 @@ def _is_whole(split: LogPart, file: OpenFile, position: int) -> bool:
 
 
 def _is_hidden(split: LogPart, file: OpenFile, position: int, look_back: int) -> bool:
-    """Return whether a unit that begins before ``position`` reaches over it, or a blank begins there."""
+    """Return True if a unit that begins before ``position`` reaches over it, or a blank begins there."""
     window_start = max(position - look_back, 0)
     data = np.frombuffer(file.read(window_start, position - window_start + 8), np.uint8)
     if len(data) < position - window_start + 8:
@@ -135,5 +135,5 @@ class SplitBytes:
         self.next_data = file.next_data
 
     def is_followed(self) -> bool:
-        """Return whether a later file held data when the log was listed."""
+        """Return True if a later file held data when the log was listed."""
         return self._followed

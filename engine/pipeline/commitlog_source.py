@@ -12,9 +12,9 @@ Options:
 
 Conditions of a query leave parts of the logs unread (:mod:`engine.pipeline.pruning`) and rows undecoded. They never
 change the result. Conditions on physicalOffset, store and broker always do that. Conditions on topic, queueId and
-queueOffset do it where the entries of all queues tile a stretch of the log, and each of its units itself belongs to
+queueOffset do it where the entries of all queues tile a range of the log, and each of its units itself belongs to
 another topic or queue (``queues`` is ``prove``). Other ways could hide rows if an entry is wrong, or if a clock was set
-back, so they need an option. ``queues`` = ``trust``: entries that tile a stretch are believed. ``times`` = ``trust``:
+back, so they need an option. ``queues`` = ``trust``: entries that tile a range are believed. ``times`` = ``trust``:
 files are in the order of the clock, and conditions on storeTimestamp skip whole files. ``queues`` = ``off``: no queue
 is read. Only the columns that a query needs are decoded, and bodies are checked against their CRC only if the query
 needs ``crc`` (:mod:`engine.pipeline.spark_internals.one_read_each`). Spark's log and ``explain()`` report what is left
@@ -29,7 +29,7 @@ query once later messages are dispatched. Files that roll over, and new stores t
 store that appears under another path while its old path is gone continues at its old position. The same range of the
 log gives the same rows, so a range that Spark requests again after a restart is neither lost nor doubled.
 
-The query ends with an error in one sentence if a log was cut back behind what was delivered, was made anew or replaced,
+The query ends with an error in one sentence if a log was cut back behind what was delivered, was replaced,
 is gone or empty, or if its files were deleted before they were read. With ``failOnDataLoss=false`` each such store
 gives one row of the type ``damage`` with the range and the reason, and the query continues: in a log that was cut back,
 behind the newest unit that is still there (units up to the cut may come a second time, with the same physicalOffset);
@@ -260,7 +260,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @in_one_line
     def partitions(self, start: CheckpointOffsets, end: CheckpointOffsets) -> Sequence[InputPartition]:
-        """Return the splits between two ends; nothing where no bytes were added. Raises :class:`StoreError` where
+        """Return the splits between two ends; nothing if no bytes were added. Raises :class:`StoreError` where
         something was lost since the ends were reported.
         """
         stores = {store.path: store for store in self._stores()}

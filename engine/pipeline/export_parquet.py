@@ -107,7 +107,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], folder: Path, name: str, buffe
     """Write rows as ``topic=…/day=…/NAME-….parquet`` below ``folder``, a new one; gives how many rows there were.
 
     At most about ``buffer_bytes`` of rows are kept, and files of :data:`MAX_OPEN_FILES` places are open. Raises
-    :class:`StoreError` where something cannot be written.
+    :class:`StoreError` if something cannot be written.
     """
     rows = 0
     try:

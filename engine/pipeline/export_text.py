@@ -32,7 +32,7 @@ def write_texts(
 ) -> None:
     """Write the rows of ``splits`` below ``folder``, a file of ``json`` or ``csv`` for each share of them.
 
-    Raises :class:`StoreError` where something cannot be written.
+    Raises :class:`StoreError` if something cannot be written.
     """
     shares = tasks.share_out(splits, runner.defaultParallelism)
     runner.over(shares, partial(_text_files_task, options, folder, kind, counter))

@@ -125,7 +125,7 @@ def select_stores(query_conditions: Sequence[Condition], stores: Sequence[StoreP
 
 
 def units_only(query_conditions: Sequence[Condition]) -> bool:
-    """Return whether only units can meet the conditions: they name a column that is null in all other rows."""
+    """Return True if only units can meet the conditions: they name a column that is null in all other rows."""
     return any(condition.column not in _OF_ALL_ROWS for condition in query_conditions)
 
 

@@ -118,7 +118,7 @@ def _encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def unit_bytes(row: dict[str, Any]) -> bytes:
-    """The unit that a row of an export was made of, byte for byte. Raises :class:`StoreError` where it was none."""
+    """The unit that a row of an export was made of, byte for byte. Raises :class:`StoreError` if it was none."""
     topic, body, text = (row["topic"] or "").encode(), row["body"] or b"", row["propertiesRaw"] or b""
     try:
         born, stored = host_raw(row["bornHost"]), host_raw(row["storeHost"])

@@ -139,7 +139,7 @@ def index_parts(store: StorePlace, limits: QueryLimits, skipped: list[SkippedRan
 
 
 def _may_hold(header: IndexHeader, limits: QueryLimits, finished: bool) -> bool:
-    """Return whether a file can hold entries of the query, by its header: the ends in it count where a later file
+    """Return True if a file can hold entries of the query, by its header: the ends in it count where a later file
     follows.
     """
     times, places = limits.store_timestamps, limits.physical_offsets
@@ -152,7 +152,7 @@ def _may_hold(header: IndexHeader, limits: QueryLimits, finished: bool) -> bool:
 
 
 def _inspect_file(file: FolderEntry) -> tuple[Geometry | None, str, int]:
-    """The geometry that a file gives away, how, and how many entries it says that it has; −1 where it cannot
+    """The geometry that a file gives away, how, and how many entries it says that it has; −1 if it cannot
     be read.
     """
     try:

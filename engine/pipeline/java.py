@@ -88,7 +88,7 @@ def find_java() -> Java:
 
 
 def version_of(java: Path) -> int | None:
-    """Return the feature version (8, 17, 21 …) that ``java -version`` names, None where it does not run."""
+    """Return the feature version (8, 17, 21 …) that ``java -version`` names, None if it does not run."""
     try:
         result = subprocess.run(  # noqa: S603  the program is the caller's
             [str(java), "-version"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S

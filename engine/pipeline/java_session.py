@@ -186,7 +186,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Return whether the executors run in this process's own Java, and so import what this process imports."""
+    """Return True if the executors run in this process's own Java, and so import what this process imports."""
     return names_this_process(str(spark.sparkContext.master))
 
 
@@ -202,5 +202,5 @@ def with_retries(master: str) -> str:
 
 
 def names_this_process(master: str) -> bool:
-    """Return whether ``master`` names threads beside this process, and not workers elsewhere."""
+    """Return True if ``master`` names threads beside this process, and not workers elsewhere."""
     return master == "local" or master.startswith("local[")

@@ -182,7 +182,7 @@ def make_partitions(parts: Sequence[Any], limit_bytes: int, description: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """``since`` is a time in ms, ``limit_bytes`` bytes of logs in one batch; None where they are not asked for."""
+    """``since`` is a time in ms, ``limit_bytes`` bytes of logs in one batch; None if they are not asked for."""
 
     latest: bool = False
     since: int | None = None

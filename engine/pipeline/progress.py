@@ -45,7 +45,7 @@ class Stage:
 class Progress:
     """Progress of a job: ``step`` describes the current step; units and bytes are those of tasks that have ended.
 
-    ``total_bytes`` is 0 where it is not known.
+    ``total_bytes`` is 0 if it is not known.
     """
 
     job: str
@@ -195,7 +195,7 @@ class Watch:
 
     @property
     def cancelled(self) -> bool:
-        """Return whether the job was stopped."""
+        """Return True if the job was stopped."""
         return self._cancelled.is_set()
 
     @property

@@ -8,10 +8,10 @@ rows exist. Offsets prove this by themselves. For topics the units prove it; que
 a minute of a clock that was set back (:data:`SLACK_MS`), is believed only if the trusted facts say so. Nothing is
 concluded from parts that cannot be read.
 
-A stretch that entries tile holds one unit behind the other, and nothing that no queue knows of. Whose units they are is
+A range that entries tile holds one unit behind the other, and nothing that no queue knows of. Whose units they are is
 another question: an entry may be wrong, or left over from an earlier life of the queue, and lie over a unit of another
-topic. :func:`skippable_ranges` therefore asks each unit of a stretch itself, by its first bytes and by those behind
-its body; where units are small that costs as much as reading them, so only stretches of large units are asked about.
+topic. :func:`skippable_ranges` therefore asks each unit of a range itself, by its first bytes and by those behind
+its body; where units are small that costs as much as reading them, so only ranges of large units are asked about.
 The queues that are wanted are read first: only what lies between their entries, and is long enough, can be passed over.
 """
 
@@ -38,7 +38,7 @@ from engine.pipeline.storage import ObjectStorage, OpenFile, open_path, storage_
 from engine.system_names import LMQ_PREFIX
 
 MIN_STRETCH_BYTES = 8 << 20
-"""Bytes of a stretch from which on it is passed over: a new beginning behind it costs about as much as to read it."""
+"""Bytes of a range from which on it is passed over: a new beginning behind it costs about as much as to read it."""
 LARGE_UNIT_BYTES = 128 << 10
 """Bytes of a store's units, on average, from which on each of them is asked itself: that takes as long as to read half
 of it."""
@@ -55,7 +55,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def skippable_ranges(store: StorePlace, limits: QueryLimits, trust: bool) -> list[ByteRange]:
-    """Return stretches [low, high) of a log that hold no unit of the query's topics and queues, in order.
+    """Return ranges [low, high) of a log that hold no unit of the query's topics and queues, in order.
 
     Nothing is concluded from what cannot be read: then there is none. Queues in an object storage are believed, or not
     looked at: asking units there would take a request for each.
@@ -150,7 +150,7 @@ def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list
     return gaps
 
 
-# Units tile a stretch if each begins where the one before it ends. Then every border inside is once an end and once a
+# Units tile a range if each begins where the one before it ends. Then every border inside is once an end and once a
 # start, so it cancels out, and only the first start and the last end remain:
 #
 #     |  unit a  |  unit b  | unit c |        starts 0, 9, 19        ends 9, 19, 26
@@ -211,7 +211,7 @@ class Run:
 
 
 def _runs(gaps: Sequence[ByteRange], queues: Sequence[Queue], limits: QueryLimits) -> Iterator[Run]:
-    """Yield stretches of those gaps that one row of units fills and that are long enough, after sorting all entries.
+    """Yield ranges of those gaps that one row of units fills and that are long enough, after sorting all entries.
 
     Where entries say the same they are one; those that reach out of a gap say nothing.
     """
@@ -240,7 +240,7 @@ def _runs(gaps: Sequence[ByteRange], queues: Sequence[Queue], limits: QueryLimit
 def _checked_stretches(
     store: StorePlace, files: Sequence[LogFile], runs: Iterator[Run], limits: QueryLimits
 ) -> Iterator[ByteRange]:
-    """Yield the stretches as far as each of their units itself belongs to another topic or queue."""
+    """Yield the ranges as far as each of their units itself belongs to another topic or queue."""
     remaining = MAX_CHECKED_UNITS
     for run in runs:
         range_start = run.start
@@ -264,7 +264,7 @@ def _checked_stretches(
 
 
 def _is_foreign_unit(opened_file: OpenFile, position: int, size: int, limits: QueryLimits) -> bool:
-    """Return whether a whole unit of ``size`` bytes stands at ``position``, of no topic or queue of the query."""
+    """Return True if a whole unit of ``size`` bytes stands at ``position``, of no topic or queue of the query."""
     unit = bytearray(size)
     head = opened_file.read(position, min(_HEAD_BYTES, size))
     unit[: len(head)] = head
@@ -289,7 +289,7 @@ def _is_foreign_unit(opened_file: OpenFile, position: int, size: int, limits: Qu
 
 
 def _behind_body(head: bytes) -> int:
-    """Return where the body of a unit ends by its head, −1 where the head does not say."""
+    """Return where the body of a unit ends by its head, −1 if the head does not say."""
     if len(head) < _HEAD_BYTES:
         return -1
     flags = int.from_bytes(head[36:40], "big")
@@ -382,7 +382,7 @@ def _in_time(files: Sequence[LogFile], times: Span) -> Iterator[Span]:
 
 
 def _first_time(file: LogFile) -> int | None:
-    """Return the store time of the unit that a file begins with; None where it begins with none, or cannot be read."""
+    """Return the store time of the unit that a file begins with; None if it begins with none, or cannot be read."""
     try:
         with open_path(file.path) as opened_file:
             head = opened_file.read(0, 80)

@@ -238,7 +238,7 @@ class _ExtFiles:
         self._start, self._end, self._data = 0, 0, b""
 
     def unit(self, address: int) -> dict[str, Any] | None:
-        """Return the unit at ``address``, None where none can be read there."""
+        """Return the unit at ``address``, None if none can be read there."""
         offset = ext_offset(address)
         file = next((file for file in self._files if file.start <= offset < file.end), None)
         if file is None:

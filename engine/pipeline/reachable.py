@@ -66,7 +66,7 @@ def check_reachable(master: str, timeout_s: float) -> None:
 
 
 def listeners(master: str) -> list[Listener]:
-    """Return the places of which one must listen; [] where none is needed, or none is known. Raises
+    """Return the places of which one must listen; [] if none is needed, or none is known. Raises
     :class:`CannotStart`.
     """
     if master.startswith("spark://"):
@@ -130,7 +130,7 @@ def _yarn() -> list[Listener]:
 
 
 def _properties(file: Path) -> dict[str, str] | None:
-    """Read names and values of a Hadoop configuration; None where it cannot be read as one."""
+    """Read names and values of a Hadoop configuration; None if it cannot be read as one."""
     try:
         root = ET.parse(file).getroot()  # noqa: S314  the operator's own file, which Hadoop reads as well
     except (OSError, ET.ParseError):

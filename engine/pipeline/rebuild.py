@@ -157,7 +157,7 @@ def rebuild(
     folder of its label. ``splits`` are those of all logs, in the order of each log; ``run_tasks`` runs them, see
     :class:`SparkTasks`.
 
-    Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
+    Raises :class:`UsageError` if ``out`` is used, :class:`StoreError`, ``OSError``.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(sentence("expected a new or empty folder"), file=str(out))

@@ -68,7 +68,7 @@ class QueueSink:
 
     @property
     def last_is_full(self) -> bool:
-        """Return whether the next entry needs a new file."""
+        """Return True if the next entry needs a new file."""
         return not self.starts or self.end - self.starts[-1] >= self.file_size
 
     def create(self, start: int) -> None:
@@ -198,7 +198,7 @@ class BuiltQueue:
 
 
 def _continues(previous_run: tuple[npt.NDArray[np.void], Int64], group: Group) -> bool:
-    """Return whether a run continues the one before it, in its queue and in the log."""
+    """Return True if a run continues the one before it, in its queue and in the log."""
     entries, offsets = previous_run
     return int(offsets[-1]) + 1 == group.first_entry and int(entries["physical_offset"][-1]) < group.physical
 
@@ -212,7 +212,7 @@ class BitMaps:
         self._paths, self._config = StorePaths(root), config
 
     def of(self, key: Key, queue_offset: int) -> bytes:
-        """Return the bit map of the entry at ``queue_offset``, empty where there is none."""
+        """Return the bit map of the entry at ``queue_offset``, empty if there is none."""
         raw = _read(
             self._paths.queue_folder(*key),
             self._config.consume_queue_file_size,

@@ -115,7 +115,7 @@ def select_columns(columns: Columns, names: Iterable[str]) -> Columns:
 
 
 def user_columns(columns: Columns, user_schema: StructType) -> Columns:
-    """Return the columns of a user's schema; raises :class:`UsageError` where a type differs."""
+    """Return the columns of a user's schema; raises :class:`UsageError` if a type differs."""
     selected = select_columns(columns, user_schema.names)
     for field in user_schema.fields:
         kind, user_type = columns[field.name], field.dataType.simpleString()

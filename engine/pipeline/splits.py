@@ -92,10 +92,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitEnd:
-    """The end of a split that was read: absolute offsets of its first item and of the next split's, −1 where the
+    """The end of a split that was read: absolute offsets of its first item and of the next split's, −1 if the
     file ended.
 
-    ``why`` says why the log ends in this split, "" where it does not.
+    ``why`` says why the log ends in this split, "" if it does not.
     """
 
     first_offset: int
@@ -150,7 +150,7 @@ def plan(
     ``wanted_ranges`` names the parts that are needed, by the path of the store; any other store is read whole.
     Only folders are listed and the newest file of each log is looked at, of several stores at once. Zero bytes behind
     its last unit are one split, however many there are. Where there would be more than ``MAX_SPLITS``, they are twice
-    as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` where a folder
+    as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` if a folder
     cannot be listed, unless the plan is made ``without_unread`` stores; of a file that cannot be read there is one
     split then, however it would be cut or asked for: its task tells it, once.
     """
@@ -286,7 +286,7 @@ def read_split(
 
 
 def first_in(split: Split, look_back: int = LOOK_BACK_BYTES) -> int:
-    """Absolute offset of the first thing that starts at or behind ``split.start``, −1 where the file ends before."""
+    """Absolute offset of the first thing that starts at or behind ``split.start``, −1 if the file ends before."""
     with open_path(split.path) as file:
         return _Reading(split, ErrorNotingFile(file), BulkWalk(False, False)).first(look_back)
 
@@ -328,7 +328,7 @@ class _Reading:
         yield SplitEnd(first_offset, next_offset, self._why)
 
     def first(self, look_back: int) -> int:
-        """Return the absolute offset of the first item at or behind the split's start, −1 where the file ends
+        """Return the absolute offset of the first item at or behind the split's start, −1 if the file ends
         before.
         """
         split = self._split
@@ -451,7 +451,7 @@ def _last_with_data(files: Sequence[LogFile]) -> int:
 
 
 def _reaches_file_end(file_split: Split) -> bool:
-    """Return whether the walk of the last file with data reaches its end, so that the log may continue in the next
+    """Return True if the walk of the last file with data reaches its end, so that the log may continue in the next
     file.
     """
     if not file_split.file_size:

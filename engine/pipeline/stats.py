@@ -285,7 +285,7 @@ class _Spans:
 
 def span_ms(earliest: int, latest: int, shortest_ms: int = 0) -> int | None:
     """Return the shortest span, at least ``shortest_ms`` long, of which :data:`MAX_SPANS` reach from ``earliest``
-    to ``latest`` (ms); None where none is long enough.
+    to ``latest`` (ms); None if none is long enough.
     """
     return next(
         (length for length in SPANS_MS if length >= shortest_ms and latest // length - earliest // length < MAX_SPANS),

@@ -170,7 +170,7 @@ def _hours(totals: dict[tuple[Place, str | None, int | None, str | None], Sum]) 
 
 
 def _times(groups: Groups) -> list[Row]:
-    """Spans of one length that is shorter than an hour; nothing where the units lie too far apart for that."""
+    """Spans of one length that is shorter than an hour; nothing if the units lie too far apart for that."""
     spans, hours = groups["time"], groups["hour"]
     if sum(total.messages for total in spans.values()) != sum(total.messages for total in hours.values()) or not spans:
         return []  # some task saw too long a time: its units are in no span

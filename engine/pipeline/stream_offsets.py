@@ -3,7 +3,7 @@
 A position is the absolute offset behind the last unit that was delivered, with a few units (:class:`KnownUnit`) by
 which the log is recognised: the first, the newest, and some between, at growing distances. The log is the one that was
 read if its newest mark is still in its place and the log ends no earlier than the position. Everything else is a loss,
-described in words: a recovery cut the log, the store was made anew, files were deleted unread. Behind a cut, reading
+described in words: a recovery cut the log, the store was made again, files were deleted unread. Behind a cut, reading
 goes on at the newest mark that is still there: no new unit is skipped, and the units between that mark and the cut come
 a second time. Store times cannot tell old units from new ones: a clock may have been set back, and a new master has
 another clock.
@@ -234,14 +234,14 @@ class Log:
         return self.files[0].start if self.files else 0
 
     def holds(self, mark: KnownUnit) -> bool | None:
-        """Return whether the unit is still where it was; None where no file holds that place any more."""
+        """Return True if the unit is still where it was; None if no file holds that place any more."""
         file = self._file_at(mark.offset)
         if file is None:
             return None
         return self._digest(file, mark.offset, mark.size) == mark.digest
 
     def first_mark(self) -> KnownUnit | None:
-        """Return the first unit; None where the first file has none."""
+        """Return the first unit; None if the first file has none."""
         file = self.files[0] if self.files else None
         first_unit = next(self._units(file, 0, file.end), None) if file is not None else None
         return self._mark(file, first_unit) if file is not None and first_unit is not None else None

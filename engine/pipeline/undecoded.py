@@ -19,7 +19,7 @@ INDEX_FOLDER = "rocksdbstore"
 
 
 def rocksdb_queues(store: StorePlace) -> CannotRead | None:
-    """Return an error that names the RocksDB of the store's queues; None where files hold them.
+    """Return an error that names the RocksDB of the store's queues; None if files hold them.
 
     Files beside a RocksDB count: a broker reads them unless its storeType says otherwise. Raises :class:`CannotRead`
     where a folder cannot be listed.
@@ -38,7 +38,7 @@ def rocksdb_queues(store: StorePlace) -> CannotRead | None:
 
 
 def rocksdb_index(store: StorePlace) -> CannotRead | None:
-    """Return an error where a RocksDB with rows stands in the place of index files; None where files hold the index."""
+    """Return an error where a RocksDB with rows stands in the place of index files; None if files hold the index."""
     folder = join(store.path, INDEX_FOLDER)
     database = _database(folder)
     rows = database is not None and (database.tables > 0 or database.write_ahead_bytes > 0)

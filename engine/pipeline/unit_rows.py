@@ -200,7 +200,7 @@ def _concatenate(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def needs_crc(columns: schema.Columns, options: LogOptions, conditions: Sequence[filters.Condition]) -> bool:
-    """Return whether bodies are checked against their CRC: the query uses the result."""
+    """Return True if bodies are checked against their CRC: the query uses the result."""
     return options.crc and ("crc" in columns or any(condition.column == "crc" for condition in conditions))
 
 

@@ -83,7 +83,7 @@ class TopicTexts:
 
 
 def crc_words(block: UnitColumns, rows: Rows) -> pa.Array:
-    """Return whether the body's CRC is right, in words."""
+    """Return True if the body's CRC is right, in words."""
     import pyarrow as pa
 
     return pa.array([_CRC[code] for code in range(3)]).take(pa.array(block.crc[rows]))
@@ -131,7 +131,7 @@ def texts_by_unit(raw: list[bytes]) -> Texts:
 
 
 def _in_bulk(raw: pa.Array) -> Texts | None:
-    """Decode well-formed text as :func:`texts` does; None where a name stands twice in a unit."""
+    """Decode well-formed text as :func:`texts` does; None if a name stands twice in a unit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -214,7 +214,7 @@ def _ids(raw: pa.Array, physical: Longs) -> pa.Array:
 def _ranges(
     buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.integer[Any]], lengths: npt.NDArray[np.integer[Any]]
 ) -> pa.Array:
-    """Copy stretches of ``buffer``: take them from a view in which every other piece is one of them."""
+    """Copy ranges of ``buffer``: take them from a view in which every other piece is one of them."""
     import pyarrow as pa
 
     count = len(starts)

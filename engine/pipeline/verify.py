@@ -72,7 +72,7 @@ class _Unproven(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PackedProof:
-    """A proof as it travels: where its stretch begins (offset into the log), and its bytes."""
+    """A proof as it travels: where its range begins (offset into the log), and its bytes."""
 
     first: int
     data: bytes
@@ -146,7 +146,7 @@ def prove_all(counter: Any, share: Sequence[ProveTask]) -> Iterator[pa.RecordBat
 
 
 def prove(split: Split, facts: VerifyFacts) -> Proof | None:
-    """Return the proof of a split, None where anything in it is not as it should be."""
+    """Return the proof of a split, None if anything in it is not as it should be."""
     topics = TopicTable()
     prover = _Prover(facts, topics)
     try:

@@ -78,6 +78,6 @@ def check_workers_python(spark: SparkSession) -> None:
 
 
 def _is_same_python(executable: str, other_executable: str) -> bool:
-    """Return whether two paths are one Python with one set of packages."""
+    """Return True if two paths are one Python with one set of packages."""
     path, other_path = Path(executable), Path(other_executable)
     return path == other_path or (path.parent == other_path.parent and path.resolve() == other_path.resolve())

@@ -50,7 +50,7 @@ _ACCEPT_ITERATIONS = 3
 """Of the loop, from a connection that is accepted to one that stands: its task begins, it is made, it is told."""
 
 Handler = Callable[[Command, "Connection"], Command | None]
-"""Gives the answer to a request; None where there is none (yet)."""
+"""Gives the answer to a request; None if there is none (yet)."""
 _log = logging.getLogger(__name__)
 
 
@@ -110,7 +110,7 @@ class BusyPolling:
 
 @dataclass(slots=True)
 class Limits:
-    """Limits that a side sets for the other; ``polling`` is of all connections of a server, None where it sleeps."""
+    """Limits that a side sets for the other; ``polling`` is of all connections of a server, None if it sleeps."""
 
     largest_frame: int = MAX_FRAME_BYTES
     idle: float = IDLE_TIMEOUT_S
@@ -272,7 +272,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _has_enough(self) -> bool:
-        """Return whether answering the other side is paused. A client goes on reading what a server says, whatever it
+        """Return True if answering the other side is paused. A client goes on reading what a server says, whatever it
         has written itself: if both sides waited for the other to read, neither would go on.
         """
         return self.is_congested and self._memory is not None
@@ -384,7 +384,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def must_wait_to_write(self) -> bool:
-        """Return whether :meth:`room_to_write` has to wait."""
+        """Return True if :meth:`room_to_write` has to wait."""
         return self.is_congested or (self._writers is not None and self._writers.locked())
 
     async def room_to_write(self, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
@@ -555,7 +555,7 @@ def port_of(bound: socket.socket) -> int:
 
 async def stop_accepting(*servers: asyncio.Server) -> None:
     """Close servers of asyncio, and wait until all accepted clients are connected. Python 3.11 neither reads nor closes
-    a connection that it accepts in the turn in which its server is closed; the client would wait for ever.
+    a connection that it accepts in the turn in which its server is closed; the client would wait forever.
     """
     loop = asyncio.get_running_loop()
     for server in servers:

@@ -71,7 +71,7 @@ class FrameEvent:
 
 
 def command_of(frame: bytes) -> Command | None:
-    """Return the header of a whole frame as a command, without its body; None where it is no frame."""
+    """Return the header of a whole frame as a command, without its body; None if it is no frame."""
     reader = FrameReader()
     reader.feed(frame)
     command = next(reader.commands(), None)
@@ -117,7 +117,7 @@ class Exchange:
 
     @property
     def broken(self) -> bool:
-        """Return whether the request is bytes that are no frame."""
+        """Return True if the request is bytes that are no frame."""
         return self.request.kind == BROKEN
 
     @property
@@ -154,12 +154,12 @@ class Exchange:
 
     @property
     def waits(self) -> bool:
-        """Return whether an answer is still missing."""
+        """Return True if an answer is still missing."""
         return not (self.broken or self.one_way or self.ended or self.answer is not None)
 
     @property
     def held(self) -> bool:
-        """Return whether the server holds, or held, a pull until a message arrived."""
+        """Return True if the server holds, or held, a pull until a message arrived."""
         if self.code not in HOLDING:
             return False
         return self.waits if self.answer is None else self.answer.kind == LATER
@@ -232,7 +232,7 @@ class Exchange:
     @property
     def first_unit(self) -> tuple[int, int] | None:
         """Return queue offset and physical offset of the first message in a pull's answer
-        (docs/formats/commit-log.md#unit); None where there is none, or its bytes are not kept.
+        (docs/formats/commit-log.md#unit); None if there is none, or its bytes are not kept.
         """
         answer = self.answer
         if self.code not in HOLDING or self.answer_code != ResponseCode.SUCCESS or answer is None or not answer.data:
@@ -388,7 +388,7 @@ def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
 
 
 def digest(body: bytes) -> dict[str, Any] | None:
-    """Length and SHA-256 of a body; None where there is none."""
+    """Length and SHA-256 of a body; None if there is none."""
     return {"length": len(body), "sha256": hashlib.sha256(body).hexdigest()} if body else None
 
 

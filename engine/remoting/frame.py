@@ -75,7 +75,7 @@ def ordinal_of(release: str) -> int:
 
 @dataclass(slots=True)
 class Command:
-    """A request or an answer. ``fields`` are the header fields as text, ``body`` is empty where there is none.
+    """A request or an answer. ``fields`` are the header fields as text, ``body`` is empty if there is none.
 
     ``flag`` holds :data:`ANSWER` and :data:`ONE_WAY`; ``opaque`` ties an answer to its request; ``form`` is the way
     that the header was written (:data:`JSON` or :data:`BINARY`).

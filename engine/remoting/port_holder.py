@@ -21,7 +21,7 @@ def busy_words(error: OSError, port: int) -> str:
 
 
 def port_holder(port: int) -> tuple[int, str] | None:
-    """Return number and name of a process that listens on TCP port ``port``; None where the system does not say it: on
+    """Return number and name of a process that listens on TCP port ``port``; None if the system does not say it: on
     other systems, and of processes of other users.
     """
     sockets = {f"socket:[{inode}]" for name in ("tcp", "tcp6") for inode in _listening(PROC / "net" / name, port)}

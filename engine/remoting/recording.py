@@ -67,7 +67,7 @@ def encode_events(items: Iterable[FrameEvent]) -> bytes:
 
 
 def decode_events(source: BinaryIO) -> Iterator[FrameEvent]:
-    """Yield the events behind the first line. Raises :class:`CannotRead` where they are none."""
+    """Yield the events behind the first line. Raises :class:`CannotRead` if they are none."""
     while len(head := source.read(_ITEM.size)) == _ITEM.size:
         time_us, connection, kind, reason_size, size = _ITEM.unpack(head)
         if size > MAX_FRAME_BYTES or (kind > BROKEN and kind != _END):
@@ -142,7 +142,7 @@ class RequestLog:
 
 class Recording:
     """A file of :class:`Recorder`, item by item. ``left_out`` is known behind the last: items for which the file had no
-    room; None where its end is missing. ``position`` is the byte behind the last one.
+    room; None if its end is missing. ``position`` is the byte behind the last one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -151,7 +151,7 @@ class Recording:
         self.position = 0
 
     def __iter__(self) -> Iterator[FrameEvent]:
-        """Yield every event. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
+        """Yield every event. Raises :class:`CannotRead` if the file is no recording, and ``OSError``."""
         with self.path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise CannotRead(sentence("{path} is not a recording of requests", path=self.path))
@@ -255,7 +255,7 @@ class Replay:
         self.result = ReplayResult()
 
     async def run(self) -> ReplayResult:
-        """Send all requests again. Raises ``OSError`` where nothing listens."""
+        """Send all requests again. Raises ``OSError`` if nothing listens."""
         late: set[asyncio.Task[None]] = set()
         try:
             for exchange in self._exchanges:

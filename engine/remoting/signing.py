@@ -42,7 +42,7 @@ def sign(command: Command, access_key: str, secret_key: str) -> None:
 
 
 def is_signed(command: Command, secret_key: str) -> bool:
-    """Return whether the request bears the signature of ``secret_key``. Clients of some releases do not sign one field
+    """Return True if the request bears the signature of ``secret_key``. Clients of some releases do not sign one field
     of a query by unique key, others do; both are accepted.
     """
     sent_signature = command.fields.get(SIGNATURE, "").encode("utf-8", "replace")

@@ -30,7 +30,7 @@ class Subscription:
 
     @property
     def is_all(self) -> bool:
-        """Return whether the subscription accepts every tag (``ExpressionMessageFilter``); also where a filter server
+        """Return True if the subscription accepts every tag (``ExpressionMessageFilter``); also where a filter server
         of 4.2 would decide.
         """
         return self.expression == "*" or self.class_filter

@@ -50,7 +50,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """A server's demands on its clients: one of :data:`MODES`, and the certificate; None where there is none."""
+    """A server's demands on its clients: one of :data:`MODES`, and the certificate; None if there is none."""
 
     mode: str
     context: ssl.SSLContext | None
@@ -64,7 +64,7 @@ class Tls:
         return own_context() if self.context is None and self.makes_own else self.context
 
     def why_not(self, initial_byte: bytes) -> str:
-        """Return why a connection that begins with this byte is refused, in RocketMQ's words; empty where it is
+        """Return why a connection that begins with this byte is refused, in RocketMQ's words; empty if it is
         accepted.
         """
         if initial_byte == TLS_HELLO:
@@ -156,7 +156,7 @@ def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
 
 
 async def first_byte(connection: socket.socket, timeout_s: float) -> bytes:
-    """Return the first byte of a new connection without consuming it; empty where the connection ends first.
+    """Return the first byte of a new connection without consuming it; empty if the connection ends first.
 
     Raises ``TimeoutError`` where nothing comes for ``timeout_s`` seconds.
     """

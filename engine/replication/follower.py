@@ -185,7 +185,7 @@ class Follower:
         self.progress.caught_up = master is None or master.max_offset <= offset
 
     async def _find_master(self) -> Master | None:
-        """Ask the master's broker about its log; return None where it gives no answer, or none that can be read."""
+        """Ask the master's broker about its log; return None if it gives no answer, or none that can be read."""
         if self._ask_master is None:
             return None
         try:

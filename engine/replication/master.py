@@ -46,7 +46,7 @@ Row = TypeVar("Row")
 @dataclass(frozen=True, slots=True)
 class Master:
     """The master's log: offsets of its first byte and behind its last one, and the length of its files (bytes); and the
-    release that writes it, None where the broker names none that is known.
+    release that writes it, None if the broker names none that is known.
     """
 
     min_offset: int
@@ -77,7 +77,7 @@ class Master:
 
 
 async def ask_master(host: str, port: int) -> Master | None:
-    """Ask the broker at a port of its own where its log begins and ends; None where nobody there says it. Raises
+    """Ask the broker at a port of its own where its log begins and ends; None if nobody there says it. Raises
     :class:`UnexpectedAnswer`.
     """
     try:
@@ -146,7 +146,7 @@ class SlavePosition:
 
 
 async def ask_slaves(host: str, port: int) -> tuple[SlavePosition, ...] | None:
-    """Ask who follows the broker at a port of its own; None where it does not say so (it knows no 907: before 5.x).
+    """Ask who follows the broker at a port of its own; None if it does not say so (it knows no 907: before 5.x).
     Raises :class:`UnexpectedAnswer`.
     """
     try:
@@ -164,7 +164,7 @@ async def ask_slaves(host: str, port: int) -> tuple[SlavePosition, ...] | None:
 
 async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:
     """Declare the broker's topics and groups, and set its offsets, in a store's own tables. Returns whether the
-    broker gave them. What else is declared here stays. Raises ``OSError`` where the tables cannot be written, and
+    broker gave them. What else is declared here stays. Raises ``OSError`` if the tables cannot be written, and
     :class:`UnexpectedAnswer`: then nothing is changed.
     """
     master_tables = await _tables_of(host, port)
@@ -192,7 +192,7 @@ async def mirror_tables(host: str, port: int, tables: ConfigTables) -> bool:
 
 
 async def ask_request_modes(host: str, port: int) -> dict[str, Any] | None:
-    """Ask which groups pop, as ``messageRequestMode.json`` has it; None where the broker does not say so (before 5.x).
+    """Ask which groups pop, as ``messageRequestMode.json`` has it; None if the broker does not say so (before 5.x).
     Raises :class:`UnexpectedAnswer`.
     """
     try:
@@ -214,7 +214,7 @@ class MasterTimers:
 
 
 async def ask_timers(host: str, port: int) -> MasterTimers | None:
-    """Ask for the positions of the broker's timers; None where it has none (before 5.x, or without a timer wheel).
+    """Ask for the positions of the broker's timers; None if it has none (before 5.x, or without a timer wheel).
     Raises :class:`UnexpectedAnswer`.
     """
     try:
@@ -229,7 +229,7 @@ async def ask_timers(host: str, port: int) -> MasterTimers | None:
 
 
 async def ask_timer_metrics(host: str, port: int) -> bytes | None:
-    """Ask how many timer messages wait by topic, as the file ``timermetrics`` has them; None where the broker has
+    """Ask how many timer messages wait by topic, as the file ``timermetrics`` has them; None if the broker has
     none.
     """
     try:

@@ -103,7 +103,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Something in the store that the started broker does not read. ``count`` is None where nothing was counted."""
+    """Something in the store that the started broker does not read. ``count`` is None if nothing was counted."""
 
     kind: str
     count: int | None

@@ -2,7 +2,7 @@
 sentences. Equal values stay equal.
 
 The window's exports and reports, the command line and the pipeline share these rules. A pseudonym depends on a salt
-that is drawn anew for each export and stored nowhere, so values cannot be guessed and two exports cannot be compared.
+that is drawn again for each export and stored nowhere, so values cannot be guessed and two exports cannot be compared.
 Within one export the same value has the same pseudonym everywhere. A :class:`Masking` is a plain value that carries its
 salt: several processes that write one export mask alike. Pure.
 

@@ -1,7 +1,7 @@
-"""Proofs that a stretch of a log has no faults, so that a check can skip it.
+"""Proofs that a range of a log has no faults, so that a check can skip it.
 
-A prover compares the units of a stretch with their queue entries, byte by byte, and states what the index must hold for
-them. A check uses a proof if its own state and the index allow, and walks the stretch itself otherwise. The result is
+A prover compares the units of a range with their queue entries, byte by byte, and states what the index must hold for
+them. A check uses a proof if its own state and the index allow, and walks the range itself otherwise. The result is
 the same either way.
 """
 
@@ -95,7 +95,7 @@ class ProofLine:
         self._next = next(self._rest, None)
 
     def at(self, offset: int) -> Proof | None:
-        """The proof of a stretch that begins at ``offset``."""
+        """The proof of a range that begins at ``offset``."""
         self._pass(offset - 1)
         return self._next if self._next is not None and self._next.start_offset == offset else None
 

@@ -289,7 +289,7 @@ class CommitLog:
         return result
 
     def compiled_put(self) -> ObjectPut | None:
-        """The compiled put, loaded at the first call; None where there is none, or rules forbid it."""
+        """The compiled put, loaded at the first call; None if there is none, or rules forbid it."""
         if self._object_put is None and not self.property_crc:
             loaded = object_put(self.store_host_raw, RULED, BLANK_SIZE)
             with self.lock:
@@ -472,7 +472,7 @@ class CommitLog:
             _log.warning("before the first put: %s", error)
 
     def append_blank(self) -> bool:
-        """End the last file here; False where there is none, or it is full already. Raises :class:`NotWriteable`,
+        """End the last file here; False if there is none, or it is full already. Raises :class:`NotWriteable`,
         ``OSError``.
         """
         with self.appending as now:
@@ -484,7 +484,7 @@ class CommitLog:
 
     def begin_at(self, physical_offset: int) -> None:
         """Make sure there is a file to append to: in an empty log the one that holds ``physical_offset``. Raises
-        :class:`NotWriteable`, ``OSError``, :class:`StoreError` where none can be made in time.
+        :class:`NotWriteable`, ``OSError``, :class:`StoreError` if none can be made in time.
         """
         with self.appending:
             if self.files.last_or_create(physical_offset) is None:
@@ -498,7 +498,7 @@ class CommitLog:
 
     @property
     def not_appended(self) -> str:
-        """Reason why the disk refused the last append; empty where it did not, or something was appended since."""
+        """Reason why the disk refused the last append; empty if it did not, or something was appended since."""
         wrote, why = self._not_appended
         return why if wrote == self.wrote else ""
 

@@ -120,7 +120,7 @@ class ConfigTables:
     def create_topic(
         self, name: str, queues: int = 8, *, perm: int = 6, attributes: Mapping[str, str] | None = None
     ) -> TopicConfig:
-        """Declare a topic, or declare it anew, with as many queues for reading as for writing; saved at once.
+        """Declare a topic, or declare it again, with as many queues for reading as for writing; saved at once.
         ``attributes={"queue.type": "BatchCQ"}`` gives it batch queues.
 
         Raises :class:`UsageError` for a name that no broker takes or a number of queues outside 1 to 65,536.
@@ -136,7 +136,7 @@ class ConfigTables:
             return self.topics()[name]
 
     def declare_topics(self, topics: Iterable[TopicConfig], *, save: bool = True) -> None:
-        """Declare topics, or declare them anew, in one change of the table; saved at once, or by the next
+        """Declare topics, or declare them again, in one change of the table; saved at once, or by the next
         :meth:`save_declared`. Raises :class:`UsageError` as :meth:`create_topic` does; none is declared then.
         """
         new_topics = list(topics)
@@ -174,7 +174,7 @@ class ConfigTables:
 
     def delete_topics(self, names: Iterable[str]) -> int:
         """Remove topics and their consumer offsets from the tables; returns how many of them were declared. Raises
-        ``OSError`` where the tables cannot be written now: the topics are removed all the same, and the next
+        ``OSError`` if the tables cannot be written now: the topics are removed all the same, and the next
         :meth:`save` writes that.
         """
         deleted_names = set(names)
@@ -200,7 +200,7 @@ class ConfigTables:
         extra_members: Mapping[str, Any] | None = None,
         save: bool = True,
     ) -> SubscriptionGroup:
-        """Declare a consumer group with a broker's defaults, or declare it anew; saved at once, or by the next
+        """Declare a consumer group with a broker's defaults, or declare it again; saved at once, or by the next
         :meth:`save_declared`. A group may have an empty name, as in RocketMQ. ``extra_members`` are members of its row
         by Java's names, over the others.
         """
@@ -241,7 +241,7 @@ class ConfigTables:
             return group
 
     def delete_group(self, name: str, *, offsets: bool = True) -> bool:
-        """Remove a consumer group from the tables, with its ``offsets`` or without; False where it was not declared."""
+        """Remove a consumer group from the tables, with its ``offsets`` or without; False if it was not declared."""
         with self._lock:
             deleted = _drop_rows(self._members(GROUPS, "subscriptionGroupTable"), name.__eq__)
             if deleted:
@@ -270,7 +270,7 @@ class ConfigTables:
             return list(codec.topics_by_group(self._members(self._offsets_file, "offsetTable")))
 
     def consumer_offset(self, group: str, topic: str, queue_id: int) -> int:
-        """The queue offset that ``group`` reads next; −1 where none is known."""
+        """The queue offset that ``group`` reads next; −1 if none is known."""
         with self._lock:
             if self._is_light(group):
                 offset = self._members(self._offsets_file, LIGHT_TABLE).get(f"{topic}@{group}", -1)
@@ -301,7 +301,7 @@ class ConfigTables:
         return self._light and group.startswith(LMQ_PREFIX)
 
     def delay_offset(self, level: int) -> int:
-        """The queue offset of the delay level (1 …) that is delivered next; 0 where none is known."""
+        """The queue offset of the delay level (1 …) that is delivered next; 0 if none is known."""
         with self._lock:
             row = self._members(DELAY_OFFSETS, "offsetTable")
             return int(row.get(level, row.get(str(level), 0)))

@@ -124,7 +124,7 @@ class StoredQueue(ABC):
         return self.files.end
 
     def read_bytes(self, offset: int, size: int) -> bytes:
-        """Readable bytes from ``offset`` (bytes) on, within one file; empty where there are none."""
+        """Readable bytes from ``offset`` (bytes) on, within one file; empty if there are none."""
         size = min(size, self.files.end - offset)
         return self.files.read(offset, size) if size > 0 and offset >= 0 else b""
 
@@ -144,7 +144,7 @@ class StoredQueue(ABC):
         return [self.files.modified(start) for start, _ in self.spans()]
 
     def ext_unit(self, address: int) -> CqExtUnit | None:  # noqa: ARG002 (only simple queues have some)
-        """The ext unit at an address that an entry holds in place of its tags code, None where there is none."""
+        """The ext unit at an address that an entry holds in place of its tags code, None if there is none."""
         return None
 
     # -- keeping
@@ -174,7 +174,7 @@ class StoredQueue(ABC):
             self.files.flush_written(begin, offset)
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Flush entries to the disk (docs/formats/files.md#mapped-files); True where nothing waits any more. Raises
+        """Flush entries to the disk (docs/formats/files.md#mapped-files); True if nothing waits any more. Raises
         ``OSError``.
         """
         return self.files.flush(least_pages)
@@ -212,7 +212,7 @@ class StoredQueue(ABC):
         self.files.forget()
 
     def physical_at(self, offset: int) -> int:
-        """Return the log offset that the entry at ``offset`` (bytes) holds, −1 where there is none."""
+        """Return the log offset that the entry at ``offset`` (bytes) holds, −1 if there is none."""
         raw = self.files.read(offset, 8)
         return int.from_bytes(raw, "big", signed=True) if len(raw) == 8 else -1
 
@@ -449,7 +449,7 @@ class ConsumeQueueExt:
     put = put_ext
 
     def unit(self, address: int) -> CqExtUnit | None:
-        """Return the unit at ``address``, None where there is none."""
+        """Return the unit at ``address``, None if there is none."""
         if not is_ext_address(address):
             return None
         offset = ext_offset(address)
@@ -486,7 +486,7 @@ class ConsumeQueueExt:
         return self.files.drop_first(old_starts)
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Flush units to the disk; True where nothing waits any more. Raises ``OSError``."""
+        """Flush units to the disk; True if nothing waits any more. Raises ``OSError``."""
         return self.files.flush(least_pages)
 
     def destroy(self) -> None:

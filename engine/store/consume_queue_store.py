@@ -136,13 +136,13 @@ class ConsumeQueueStore:
             return list(self._topics)
 
     def queues_of(self, topic: str) -> dict[int, Queue]:
-        """The queues of a topic by id; empty where it has none."""
+        """The queues of a topic by id; empty if it has none."""
         self.pending.settle()
         with self.lock:
             return dict(self._topics.get(topic, {}))
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
-        """The queue, None where there is none (getConsumeQueue)."""
+        """The queue, None if there is none (getConsumeQueue)."""
         if self.pending.count:
             self.pending.settle_queue(topic, queue_id)
         queues = self._topics.get(topic)
@@ -254,7 +254,7 @@ class ConsumeQueueStore:
         queue.put(request.physical_offset, request.size, code, request.queue_offset)
 
     def _find_for_unit(self, topic: str, queue_id: int) -> Queue | None:
-        """Return the queue that a unit of the log names, with or without its pending entries; None where no folder
+        """Return the queue that a unit of the log names, with or without its pending entries; None if no folder
         can have the topic's name (a torn unit, or one that was made up): its message stays in the log.
         """
         if topic not in self._topics and (topic == ASIDE or not is_folder_name(topic)):
@@ -300,7 +300,7 @@ class ConsumeQueueStore:
     def put_late(
         self, columns: EntryColumns, rows: range, runs: QueueRuns, names: Sequence[str], timestamp: int
     ) -> bool:
-        """Let the rows of a block wait for others where that pays (see :class:`PendingEntries`); False where they go
+        """Let the rows of a block wait for others where that pays (see :class:`PendingEntries`); False if they go
         into their queues now. ``runs`` are theirs, ``timestamp`` is the first one's store time. Raises
         ``OSError``.
         """
@@ -356,7 +356,7 @@ class ConsumeQueueStore:
             queue.correct_min(log_min, release)
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Flush the queues that were written since they were last clean; True where nothing waits. Raises
+        """Flush the queues that were written since they were last clean; True if nothing waits. Raises
         ``OSError``.
         """
         if least_pages == 0:
@@ -379,7 +379,7 @@ class ConsumeQueueStore:
         return list(self._dirty.copy())  # copied in one step: another thread may add to it
 
     def flush_queue(self, queue: Queue, least_pages: int = 0) -> bool:
-        """Flush one queue that is worth it; True where nothing of it waits. Raises ``OSError``."""
+        """Flush one queue that is worth it; True if nothing of it waits. Raises ``OSError``."""
         self._dirty.discard(queue)  # a put meanwhile adds it again
         clean = queue.flush(least_pages)
         if not clean:

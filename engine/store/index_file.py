@@ -26,7 +26,7 @@ class IndexFile:
     """The file ``name``; ``end_phy_offset`` and ``end_timestamp`` (ms) are those of the newest entry.
 
     With ``previous`` it is a new file behind that one: its header begins with the end of the older one
-    (docs/formats/index-file.md#insert). Raises ``OSError`` where it cannot be mapped.
+    (docs/formats/index-file.md#insert). Raises ``OSError`` if it cannot be mapped.
     """
 
     def __init__(self, file: DiskFile, name: str, geometry: codec.Geometry, previous: IndexFile | None = None) -> None:
@@ -135,7 +135,7 @@ class IndexFile:
     # -- keeping
 
     def cut(self, log_end: int) -> None:
-        """Forget entries from ``log_end`` on, where the log ends now and will grow anew: those units are not indexed
+        """Forget entries from ``log_end`` on, where the log ends now and will grow again: those units are not indexed
         yet. The header keeps that for good. Raises ``OSError``.
         """
         if self.header.end_phy_offset > log_end:

@@ -34,7 +34,7 @@ class ReadableLog(Protocol):
 
     @property
     def min_offset(self) -> int:
-        """Start of the first file, −1 where there is none."""
+        """Start of the first file, −1 if there is none."""
 
     @property
     def max_offset(self) -> int:
@@ -44,14 +44,14 @@ class ReadableLog(Protocol):
         """A copy of up to ``size`` bytes, never beyond the end of one file."""
 
     def lend(self, offset: int, size: int) -> LentBytes | None:
-        """At least ``size`` bytes from ``offset``, or more of the same file; None where they are not all there."""
+        """At least ``size`` bytes from ``offset``, or more of the same file; None if they are not all there."""
 
 
 class QueryableLog(ReadableLog, Protocol):
     """A commit log that gives a single unit without detours."""
 
     def lend_unit(self, offset: int) -> tuple[memoryview, Releasable] | None:
-        """The bytes of the unit at ``offset``, by the size that it begins with, and what holds them; None where none
+        """The bytes of the unit at ``offset``, by the size that it begins with, and what holds them; None if none
         is there whole.
         """
 

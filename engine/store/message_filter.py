@@ -20,7 +20,7 @@ class MessageFilter(Protocol):
     """Two tests; a message is delivered where both say True."""
 
     def matches_entry(self, tags_code: int | None, ext: ExtUnit | None) -> bool:
-        """The test on the queue's entry: its tag code (None where that is unknown) and its ext unit."""
+        """The test on the queue's entry: its tag code (None if that is unknown) and its ext unit."""
 
     def matches_unit(self, unit: bytes | memoryview) -> bool:
         """The test on the message's bytes."""

@@ -26,7 +26,7 @@ class TimedLog(Protocol):
 
 
 def store_time(log: TimedLog, offset: int, size: int) -> int:
-    """Store time (ms) of the unit of ``size`` bytes at ``offset``, −1 where the log does not hold it
+    """Store time (ms) of the unit of ``size`` bytes at ``offset``, −1 if the log does not hold it
     (pickupStoreTimestamp).
     """
     if not log.min_offset <= offset or offset + size > log.max_offset:
@@ -159,7 +159,7 @@ class _Search:
 
 
 def _in_batches(queue: QueueBytes, timestamp: int, lower: bool) -> int:
-    """BatchConsumeQueue.getOffsetInQueueByTime: times stand in the entries themselves; −1 where the search finds
+    """BatchConsumeQueue.getOffsetInQueueByTime: times stand in the entries themselves; −1 if the search finds
     nothing.
     """
     spans = number_spans(queue)

@@ -113,7 +113,7 @@ class PutMessageResult:
 
     @property
     def append(self) -> AppendMessageResult | None:
-        """The result of the append; None where nothing was tried."""
+        """The result of the append; None if nothing was tried."""
         fields = self.fields
         if fields.__class__ is tuple:
             fields = self.fields = AppendMessageResult(*fields)

@@ -28,8 +28,8 @@ def append_units(log: CommitLog, data: npt.NDArray[np.uint8], sizes: Int64, stor
     """Store the units that lie back to back in ``data``, with these ``store_times`` (ms); returns the end of the
     log.
 
-    PHYSICALOFFSETs are written anew, files roll as for any put; everything else stays as it is. Units with a property
-    CRC keep it, so they must stand at the place that they name. Raises :class:`UsageError` where no file is long
+    PHYSICALOFFSETs are written again, files roll as for any put; everything else stays as it is. Units with a property
+    CRC keep it, so they must stand at the place that they name. Raises :class:`UsageError` if no file is long
     enough or none can be made, :class:`engine.errors.NotWriteable`, ``OSError``.
     """
     ends = np.cumsum(sizes)
@@ -75,7 +75,7 @@ def append_replicated(log: CommitLog, offset: int, data: bytes | memoryview, sto
     the log's end. ``store_time`` is that of the last message among them (ms), 0 without one. An empty log begins
     there, which must be a file's first byte then.
 
-    Raises :class:`StoreError` where ``offset`` is not the log's end or bytes go over a file's end,
+    Raises :class:`StoreError` if ``offset`` is not the log's end or bytes go over a file's end,
     :class:`engine.errors.NotWriteable`, ``OSError``.
     """
     with log.copying:

@@ -173,7 +173,7 @@ def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, no
 
 
 def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus | None:
-    """The status that the sizes of a message ask for, None where they are fine (docs/formats/writing.md#checks)."""
+    """The status that the sizes of a message ask for, None if they are fine (docs/formats/writing.md#checks)."""
     if (
         rules_of(log.release).limits_properties_by_letters
         and utf16_length(raw.decode("utf-8", "replace")) > MAX_PROPERTIES_BYTES
@@ -248,8 +248,8 @@ def _light_too_long(log: CommitLog, message: Message) -> AppendMessageStatus | N
 def append_raw(log: CommitLog, unit: bytes) -> int:
     """Store a whole unit again at the end of the log and give its offset there.
 
-    PHYSICALOFFSET (and a property CRC) are written anew; times, hosts, queue offset and text stay. Raises
-    :class:`CorruptUnit`, :class:`UsageError` where no file is long enough or none can be made, :class:`NotWriteable`,
+    PHYSICALOFFSET (and a property CRC) are written again; times, hosts, queue offset and text stay. Raises
+    :class:`CorruptUnit`, :class:`UsageError` if no file is long enough or none can be made, :class:`NotWriteable`,
     ``OSError``.
     """
     frame = codec.check_frame(unit, 0, len(unit))

@@ -115,7 +115,7 @@ def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list
 
 
 def by_unique_key(index: IndexService | None, log: QueryableLog, topic: str, unique_key: str) -> Unit | None:
-    """Return the newest message of ``topic`` with this unique key, None where the index leads to none."""
+    """Return the newest message of ``topic`` with this unique key, None if the index leads to none."""
     with query_message(index, log, topic, unique_key) as result:
         for offset, message in sorted(zip(result.offsets, result.messages, strict=True), reverse=True):
             unit = _decoded(message, offset)
@@ -125,14 +125,14 @@ def by_unique_key(index: IndexService | None, log: QueryableLog, topic: str, uni
 
 
 def by_offset_id(log: ReadableLog, text: str) -> Unit | None:
-    """Return the unit whose offset message id is ``text``; None where there is no unit with that id at its offset."""
+    """Return the unit whose offset message id is ``text``; None if there is no unit with that id at its offset."""
     parsed = parse_offset_message_id(text)
     unit = look_message_by_offset(log, parsed[1]) if parsed is not None else None
     return unit if unit is not None and unit.offset_msg_id == text.upper() else None
 
 
 def look_message_by_offset(log: ReadableLog, offset: int) -> Unit | None:
-    """The unit that begins at ``offset``, its body as stored; None where there is none that can be read."""
+    """The unit that begins at ``offset``, its body as stored; None if there is none that can be read."""
     with lend_message_by_offset(log, offset) as result:
         return _decoded(result.messages[0], offset) if result.messages else None
 

@@ -67,7 +67,7 @@ class QueueBytes(Protocol):
         """(first byte, end of the readable bytes) of each file that holds any."""
 
     def ext_unit(self, address: int) -> ExtUnit | None:
-        """The ext unit at an address, None where there is none."""
+        """The ext unit at an address, None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class CqEntry:
 
     @property
     def real_tags_code(self) -> int | None:
-        """The tag code that filters compare: the ext unit's where there is one, None where that is missing."""
+        """The tag code that filters compare: the ext unit's where there is one, None if that is missing."""
         if cq.is_ext_address(self.tags_code):
             return self.ext.tags_code if self.ext else None
         return self.tags_code
@@ -110,7 +110,7 @@ def batch_entry(data: bytes, position: int = 0) -> CqEntry:
 
 
 def unit_at(queue: QueueBytes, number: int) -> CqEntry | None:
-    """Return the unit with this number in the files (in a simple queue its queue offset), None where there is none."""
+    """Return the unit with this number in the files (in a simple queue its queue offset), None if there is none."""
     size = queue.unit_size
     data = queue.read_bytes(number * size, size) if number >= 0 else b""
     if len(data) < size:

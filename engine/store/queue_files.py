@@ -58,7 +58,7 @@ class QueueFiles:
         self.end = 0
         self.flushed = 0
         self.first_created = -1
-        """Start of the file that was made while the queue had none, −1 where there is no such file."""
+        """Start of the file that was made while the queue had none, −1 if there is no such file."""
         self._last: DiskFile | None = None
         self._other_file: tuple[int, DiskFile] | None = None
         self._hot: tuple[int, memoryview] | None = None  # start of the file that is mapped, and the map
@@ -212,7 +212,7 @@ class QueueFiles:
         """Flush what was appended, where at least so many pages of a file wait (0: any byte;
         docs/formats/files.md#mapped-files).
 
-        True where nothing is left to do. Raises ``OSError``; :attr:`flushed` does not move then.
+        True if nothing is left to do. Raises ``OSError``; :attr:`flushed` does not move then.
         """
         end = self.end
         while self.flushed < end:

@@ -102,7 +102,7 @@ class StoreCheckpoint:
         )
 
     def flush(self) -> bool:
-        """Write the values and make them durable, where they changed; True where there was something to write.
+        """Write the values and make them durable, where they changed; True if there was something to write.
 
         Raises ``OSError``.
         """

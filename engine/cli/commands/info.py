@@ -233,7 +233,7 @@ def _is_partial(info: StoreInfo) -> bool:
 
 
 def _messages(queues: list[QueueInfo]) -> int | None:
-    """Count the messages of a topic; None where a queue's bounds are not known."""
+    """Count the messages of a topic; None if a queue's bounds are not known."""
     bounds = [(q.min_offset, q.max_offset) for q in queues if q.min_offset is not None and q.max_offset is not None]
     return (
         sum(max_offset - max(min_offset, 0) for min_offset, max_offset in bounds)

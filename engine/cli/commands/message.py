@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _search(store: StoreSnapshot, text: str, out: Output) -> Unit | tuple[Damage, list[LostUnit]] | None:
     """Search as ``where`` does, by the bytes of the log and by queue entries: for a unit that no index knows, or the
-    unreadable stretch in which it stood.
+    unreadable range in which it stood.
     """
     from engine.inspection.where.evidence import where
 

@@ -116,7 +116,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def unit_filter_of(args: argparse.Namespace) -> Filter | None:
-    """The filter that the options ask for, None where everything is wanted."""
+    """The filter that the options ask for, None if everything is wanted."""
     if args.topic is None and args.queue is None and args.where is None:
         return None
     from engine.query.filter import scope_filter

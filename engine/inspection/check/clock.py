@@ -131,12 +131,12 @@ class Clock:
             clock_range.credible = max(clock_range.credible, int(credible.max()))
 
     def accepts(self, proof: Proof) -> bool:
-        """Return True if a proven stretch has no leaps and only credible times."""
+        """Return True if a proven range has no leaps and only credible times."""
         start = self._last if self._last >= 0 else proof.first_time
         return proof.last_time <= self._limit and start <= proof.first_time and proof.last_time - start < DAY_MS
 
     def skip(self, proof: Proof) -> None:
-        """Account for a proven stretch as if its units had been walked."""
+        """Account for a proven range as if its units had been walked."""
         clock_range = self._clock_ranges[-1]
         clock_range.newest, clock_range.credible = (
             max(clock_range.newest, proof.last_time),

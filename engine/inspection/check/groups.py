@@ -53,7 +53,7 @@ def findings(
     ``queues_without_folder``: queues without a folder whose units are still in the log; ``newest``: the newest store
     time (ms); ``short_queues``: for queues that lack units, the number at which they should end.
 
-    Raises :class:`CannotRead` where a table or a folder could not be read.
+    Raises :class:`CannotRead` if a table or a folder could not be read.
     """
     if store.paths is None or not store.queues_by_topic():
         return
@@ -390,7 +390,7 @@ _LOST_TAIL = frozenset({"CL01", "CL11", "CL12", "CQ10", "CQ13"})
 
 
 def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> list[Finding]:
-    """Return ``findings``; if the log was started anew, CF12 comes first and the findings that it explains follow from
+    """Return ``findings``; if the log was started again, CF12 comes first and the findings that it explains follow from
     it.
 
     A log that begins at byte 0 never held more messages than it has ``units``. Where the groups have read more than

@@ -296,7 +296,7 @@ class IndexCheck:
                 self.last_missing = int(places.max())
 
     def skip(self, proof: Proof) -> bool:
-        """Account for a proven stretch as if its blocks had been walked. Returns False and changes nothing if the
+        """Account for a proven range as if its blocks had been walked. Returns False and changes nothing if the
         entries that point there differ or do not form a single run.
         """
         if self.first_physical < 0:

@@ -35,9 +35,9 @@ from engine.sentences import join, plural, sentence
 MAX_FINDINGS_PER_RULE = 20
 MAX_RETAINED = 10_000
 MAX_SALVAGED_BYTES = 64 << 10
-"""Largest damaged stretch (bytes) that is treated as one changed unit."""
+"""Largest damaged range (bytes) that is treated as one changed unit."""
 MAX_READ_BYTES = 4 << 20
-"""Bytes of a damaged stretch that are searched for pages of zeros."""
+"""Bytes of a damaged range that are searched for pages of zeros."""
 MAX_FILES_PER_COMMAND = 8
 """Files that a command names one by one."""
 _GAP = sentence("no file holds these bytes")
@@ -306,13 +306,13 @@ class LogCheck:
         return [(span.start, span.end) for _, span in self._other_spans.values()]
 
     def accepts(self, proof: Proof) -> bool:
-        """Return True if a proven stretch can be skipped here."""
+        """Return True if a proven range can be skipped here."""
         if self._askew or proof.first_time < self._newest or not self._clock.accepts(proof):
             return False
         return proof.blank is None or proof.blank[0] < self._store.log.files[-1].start_offset
 
     def skip(self, proof: Proof) -> None:
-        """Account for a proven stretch as if its blocks had been walked."""
+        """Account for a proven range as if its blocks had been walked."""
         self._after_blank(proof.first_size)
         self._note_own(np.array([proof.start_offset, proof.end_offset - 1], np.int64))
         self.units += proof.units
@@ -429,7 +429,7 @@ class LogCheck:
         self._begin(self.spans.add(item.offset, end, "damage", item.reason), self._last_time)
 
     def finish(self, stop: Stop) -> None:
-        """End of the walk: an unreadable stretch right before the stop is the torn tail."""
+        """End of the walk: an unreadable range right before the stop is the torn tail."""
         self.end = stop.offset
         last_span = self.spans.spans[-1] if self.spans.spans else None
         if (

@@ -93,7 +93,7 @@ class _Judge:
 
     def _ends_stay_different(self, queue: QueueOnBothSides) -> bool:
         """Return True if the ends of the queue still differ after the dispatch of the next start: its broker then
-        refuses to read from the RocksDB, or begins an empty queue there anew. A start after a crash dispatches
+        refuses to read from the RocksDB, or begins an empty queue there again. A start after a crash dispatches
         everything again.
         """
         is_compared = self._both.numbering == "files" and queue.files is not None
@@ -160,7 +160,7 @@ def _bounds_text(bounds: tuple[int, int] | None) -> str:
 
 
 def _entries(store: StoreSnapshot, queue: QueueOnBothSides, number: int) -> tuple[_Entry | None, _Entry | None]:
-    """The entry with ``number`` in files and in the RocksDB; None where there is none."""
+    """The entry with ``number`` in files and in the RocksDB; None if there is none."""
     beside = store.rocksdb_beside_files
     in_rocksdb = {} if beside is None else beside.by_topic()
     file_queue = store.topics_in_folders().get(queue.topic, {}).get(queue.queue_id)

@@ -222,7 +222,7 @@ def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list
 
 
 def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
-    """Offsets lower than in the previous version: they were reset, or a broker started the table anew."""
+    """Offsets lower than in the previous version: they were reset, or a broker started the table again."""
     assert store.paths is not None
     older = read_backup(store, table.name)
     if older is None or older.state != "ok" or older.parsed is None or store.lock_state == "held":

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 CELLS = 2048
-"""Largest number of stretches into which the log is divided."""
+"""Largest number of ranges into which the log is divided."""
 MAX_FILES = 4096
 """Number of files of one kind that are examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileCache:
-    """A log file: bytes, bytes in memory, and the share in memory of equal stretches of it, from 0 to 1."""
+    """A log file: bytes, bytes in memory, and the share in memory of equal ranges of it, from 0 to 1."""
 
     name: str
     start_offset: int

@@ -55,7 +55,7 @@ class WouldNotStart(StoreError):
 
 
 class BulkDispatcher(Protocol):
-    """Dispatches long stretches of a log quicker than a :class:`Dispatcher` (:mod:`engine.services.rebuild`)."""
+    """Dispatches long ranges of a log quicker than a :class:`Dispatcher` (:mod:`engine.services.rebuild`)."""
 
     def take(
         self, columns: UnitColumns, topics: TopicTable, chosen: NDArray[np.int64] | None = None, *, queued: bool = False

@@ -56,7 +56,7 @@ class LogIsEmpty(StoreError):
 
 
 def find(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) -> EmptyLog | None:
-    """Return what knows of messages that the log's ``files`` do not hold; None where nothing is missed.
+    """Return what knows of messages that the log's ``files`` do not hold; None if nothing is missed.
 
     ``queues`` gives every queue as recovery found it; it is asked only where the log looks empty, so a log that is
     there costs one short read. Raises :class:`engine.errors.CannotRead`.

@@ -32,8 +32,8 @@ Answer = TypeVar("Answer")
 
 
 def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> RecoverySource:
-    """Return the store below ``paths.root`` as it stands now. Raises ``OSError`` where a folder cannot be listed,
-    and :class:`CannotRead` where a file of the log or a table cannot be read: before anything is changed.
+    """Return the store below ``paths.root`` as it stands now. Raises ``OSError`` if a folder cannot be listed,
+    and :class:`CannotRead` if a file of the log or a table cannot be read: before anything is changed.
     """
     listing = _Listing(disk)
     checkpoint, note = read_checkpoint(
@@ -124,7 +124,7 @@ class LoadedFile(ReadOnlyFile):
     def _asked(self, ask: Callable[[DiskFile], Answer], position: int) -> Answer:
         try:
             if self._file is None:
-                if not self._disk.exists(Path(self.path)):  # opening would make it anew
+                if not self._disk.exists(Path(self.path)):  # opening would make it again
                     raise FileNotFoundError(errno.ENOENT, sentence("it was deleted after it was listed"), self.path)
                 self._file = self._disk.open(Path(self.path), self.size)
             return ask(self._file)

@@ -126,7 +126,7 @@ class QueueState:
     ``last_file`` is the start of the last file that is left (None: no file), ``end_bytes`` where the next entry goes,
     ``max_physic`` the offset up to which the log is known (docs/formats/consume-queue.md#entry; of a batch queue the
     newest unit's start). ``min_logic`` is in bytes, ``batch_min`` and ``batch_max`` are queue offsets. ``ext_end`` is
-    where the next ext unit goes, None where the ext files are not touched.
+    where the next ext unit goes, None if the ext files are not touched.
     """
 
     last_file: int | None

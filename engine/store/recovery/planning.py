@@ -89,7 +89,7 @@ class _Passes(NamedTuple):
     bytes_behind: int
     first: DispatchPass | None
     second: DispatchPass | None
-    blocked_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
+    blocked_at: tuple[int, str] | None  # where the start waits for dispatch forever, and why
     failed: FailedDispatch | None = None  # the unit at which the dispatch of recovery fails
 
 
@@ -386,7 +386,7 @@ def loading(source: RecoverySource, release: Release = NEWEST) -> tuple[Blocker,
 
 
 def without_log(source: RecoverySource, release: Release = NEWEST) -> EmptyLog | None:
-    """Return what knows of messages that the log does not hold, without a walk; None where nothing is missed."""
+    """Return what knows of messages that the log does not hold, without a walk; None if nothing is missed."""
     source = _as_seen_by(source, release)
     files = _log_files(source, recovery_blockers.load(source, release))
     return _without_log(source, files, lambda: _queues(source, unit_rules(source, release)))
@@ -770,7 +770,7 @@ def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:
 
 
 def _first_store_time(file: ReadOnlyFile, release: Release) -> int:
-    """Store time (ms) of the first unit of a file by its bytes alone, 0 where there is no unit."""
+    """Store time (ms) of the first unit of a file by its bytes alone, 0 if there is no unit."""
     return _first_stored(file.read(0, _HEAD_BYTES), READ_BY[release])
 
 

@@ -97,7 +97,7 @@ class RecoveredExt:
         self.files = [file for file in self.files if file not in deleted_files]
 
     def cut(self, topic: str, queue_id: int) -> ExtCut | None:
-        """Return what was cut and deleted; None where all that the files hold is kept."""
+        """Return what was cut and deleted; None if all that the files hold is kept."""
         dropped = sum(last_byte(file) for file in self.deleted)
         if self.files:
             last_file = self.files[-1]
@@ -141,7 +141,7 @@ class RecoveredQueue:
         self.batch_min = -1
         self.batch_max = 0
         self.end_found = 0  # bytes: end of the readable entries before anything was cut
-        self.cut_to: int | None = None  # bytes: where recovery cuts the queue, None where it does not
+        self.cut_to: int | None = None  # bytes: where recovery cuts the queue, None if it does not
         self.dropped = 0
         self.added = 0
         self.shifted = 0

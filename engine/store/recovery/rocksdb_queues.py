@@ -116,7 +116,7 @@ class RocksdbQueue(RecoveredQueue):
         if self._rows is None:
             return 0
         start, stop = int(numbers.min()), int(numbers.max()) + 1
-        if stop - start > 2 * len(numbers) + _NEIGHBOURS:  # units of a topic that was made anew
+        if stop - start > 2 * len(numbers) + _NEIGHBOURS:  # units of a topic that was made again
             rows = [self._rows.row(number) for number in numbers.tolist()]
             pairs = zip(rows, physical.tolist(), strict=True)
             return sum(row is not None and row.physical_offset == place for row, place in pairs)

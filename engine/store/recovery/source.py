@@ -121,7 +121,7 @@ class Table:
     backup_parsed: json_dialect.Parsed | None = None
 
     def why_not(self, release: Release) -> str | None:
-        """Return why a broker of ``release`` does not start with the table; None where it does: it loads the file or
+        """Return why a broker of ``release`` does not start with the table; None if it does: it loads the file or
         the ``.bak``, or begins with defaults because the ``.bak`` is missing or empty.
         """
         name = self.path.rpartition("/")[2]
@@ -134,7 +134,7 @@ class Table:
 
 
 def find_refusal(table: str, parsed: json_dialect.Parsed | None, release: Release) -> str | None:
-    """Return why a broker of ``release`` does not load the text of a table: by its form or its values; None where it
+    """Return why a broker of ``release`` does not load the text of a table: by its form or its values; None if it
     does, and for no text.
     """
     if parsed is None:
@@ -144,7 +144,7 @@ def find_refusal(table: str, parsed: json_dialect.Parsed | None, release: Releas
 
 @dataclass(frozen=True, slots=True)
 class RecoverySource:
-    """A store as recovery sees it. Sizes in bytes; ``batch_topics`` is None where no topics table tells."""
+    """A store as recovery sees it. Sizes in bytes; ``batch_topics`` is None if no topics table tells."""
 
     root: Path
     log: FileSequence
@@ -212,7 +212,7 @@ class Tables:
         )
 
     def batch_topics(self) -> frozenset[str] | None:
-        """Topics with queue.type=BatchCQ, None where there is no topics table."""
+        """Topics with queue.type=BatchCQ, None if there is no topics table."""
         table = self._loaded("topics.json")
         topics = table.get("topicConfigTable") if isinstance(table, dict) else None
         if not isinstance(topics, dict) or self._json("topics.json")[0] == "missing":

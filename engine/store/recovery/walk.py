@@ -105,7 +105,7 @@ class LogWalk:
         """Walk [start, end) as the dispatch thread does: from what it cannot read to the next file
         (docs/formats/writing.md#dispatch).
 
-        Without ``cross`` as RocketMQ's own thread, which stands still for ever where no file holds the byte it is at:
+        Without ``cross`` as RocketMQ's own thread, which stands still forever where no file holds the byte it is at:
         the walk ends there, before ``end``.
         """
         offset = start
@@ -165,7 +165,7 @@ class LogWalk:
             return position, unit_check.BLANK
 
     def _header_bytes(self, block: NDArray[np.uint8], block_size: int, position: int) -> int:
-        """Bytes of the entry's header in front of the unit at ``position``, as a broker decides it: 0 where the unit
+        """Bytes of the entry's header in front of the unit at ``position``, as a broker decides it: 0 if the unit
         itself begins, −1 for a blank entry.
         """
         if not self._has_entries or block_size - position < _PAIR.size:
@@ -241,7 +241,7 @@ def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:
 
 def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:
     """Return the bytes of heap that the check asks for at bytes that are no unit: 4.9 makes an array of the length
-    field's size before it looks at what is left of the file; 0 where it asks for nothing.
+    field's size before it looks at what is left of the file; 0 if it asks for nothing.
     """
     head = file.read(position, _PAIR.size)
     if not rules_of(rules.release).allocates_by_length_field or len(head) < _PAIR.size:

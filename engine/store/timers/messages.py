@@ -142,7 +142,7 @@ class TimerMessages:
         return end
 
     def _behind_last(self, end: int) -> int:
-        """Queue offset behind the message of the log's last unit, 0 where there is none."""
+        """Queue offset behind the message of the log's last unit, 0 if there is none."""
         last_unit = self.log.unit(end - UNIT_SIZE) if end else None
         message = self._message(last_unit) if last_unit is not None else None
         return 0 if message is None else message.queue_offset + 1
@@ -300,7 +300,7 @@ class TimerMessages:
                 self._waiting.appendleft(unit)
 
     def _leave(self, unit: TimerLogUnit) -> bool:
-        """Return True if the unit is done with; False where it is to be tried again."""
+        """Return True if the unit is done with; False if it is to be tried again."""
         message = self._message(unit)
         if message is None:
             _log.warning("timer log %d: no timer message at %d", unit.offset, unit.physical_offset)

@@ -179,13 +179,13 @@ class TimerLog:
         return file
 
     def unit(self, offset: int) -> TimerLogUnit | None:
-        """Return the unit at ``offset``; None where none stands there."""
+        """Return the unit at ``offset``; None if none stands there."""
         decoded = timer.decode_unit(self.files.read(offset, UNIT_SIZE), 0, offset)
         return decoded if isinstance(decoded, TimerLogUnit) else None
 
     def walk(self, start: int) -> Iterator[TimerLogUnit]:
         """Yield every unit from ``start`` on, over blanks, to the first place where none stands. Raises
-        :class:`StoreError` where that is damage and files follow: a broker would delete them.
+        :class:`StoreError` if that is damage and files follow: a broker would delete them.
         """
         for file in self.files.files:
             if file.start_offset + file.size <= start:
