@@ -49,7 +49,7 @@ class Acknowledged:
         self.ends.append(end)
 
     def prune(self, flushed: int) -> None:
-        """Forget messages that a power loss cannot take."""
+        """Forget messages that a power loss cannot lose."""
         ends = self.ends
         flushed_count = bisect_right(ends, flushed)
         if self._many:
@@ -59,7 +59,7 @@ class Acknowledged:
         self._heaps = [heap for heap in self._heaps if heap[1] > flushed]
 
     def bound(self) -> None:
-        """Put the oldest ends into heaps if there are too many."""
+        """Group the oldest ends into heaps if there are too many."""
         while len(self.ends) > (MAX_ENDS >> 4 if self._many else MAX_ENDS):
             oldest_ends = self.ends[:_HEAP]
             del self.ends[:_HEAP]

@@ -69,7 +69,7 @@ class LabStore:
     def create(
         cls, folder: Path, config: MessageStoreConfig, *, release: Release = NEWEST, disk_bytes: int = DISK_BYTES
     ) -> LabStore:
-        """A new store below ``folder``, which must be absent or empty.
+        """Create a store below ``folder``, which must be absent or empty.
 
         Raises :class:`UsageError` if something is there or the configuration leads out of the directory,
         :class:`CannotRead` if it cannot be made, :class:`StoreError` if the engine refuses.
@@ -98,7 +98,7 @@ class LabStore:
 
     @classmethod
     def open(cls, folder: Path) -> LabStore:
-        """The lab store at ``folder``, recovered as a start does it. Raises :class:`NotALab`, :class:`StoreLocked`,
+        """Open the lab store at ``folder``, recovered as by a start. Raises :class:`NotALab`, :class:`StoreLocked`,
         :class:`StoreError`, ``OSError``.
         """
         folder = Path(folder).absolute()
@@ -109,14 +109,14 @@ class LabStore:
         return cls(folder, marker)
 
     def close(self) -> None:
-        """Close the store as a broker that ends in order."""
+        """Close the store as a broker does that stops normally."""
         try:
             self.store.close()
         finally:
             self.disk.close()
 
     def abandon(self) -> None:
-        """End as a process that is killed: nothing is flushed, and only the content of a pool is lost."""
+        """End like a killed process: nothing is flushed, and only the content of a pool is lost."""
         try:
             self.store.abandon()
         finally:
@@ -161,7 +161,7 @@ def read_marker(folder: Path) -> LabMarker:
 
 
 def change_config(folder: Path, config: MessageStoreConfig) -> None:
-    """Have the lab store at ``folder`` opened with ``config`` from its next start on.
+    """Store ``config`` as the configuration for the next start of the lab store at ``folder``.
 
     Raises :class:`NotALab`, :class:`UsageError` if a value is not for a lab store, ``OSError``.
     """
@@ -170,7 +170,7 @@ def change_config(folder: Path, config: MessageStoreConfig) -> None:
 
 
 def _refuse_links(folder: Path) -> None:
-    """A link would lead to a store that the lab did not make."""
+    """Raise :class:`NotALab` for links: they may lead to a store that the lab did not make."""
     store = folder / "store"
     for place in (store, *(store.iterdir() if store.is_dir() else ())):
         if place.is_symlink():

@@ -67,7 +67,7 @@ class MessageMaker:
         self._tags = [b"TAGS\x01%s\x02" % pick.choice(_TAGS) for _ in range(_TABLE)]
 
     def one(self) -> Message:
-        """The next message."""
+        """Return the next message."""
         n = self._n
         self._n = n + 1
         row = n & (_TABLE - 1)
@@ -79,7 +79,7 @@ class MessageMaker:
         return Message(self._topics[row], body, (self._first + n) % self._queues, None, raw)
 
     def many(self, count: int) -> list[Message]:
-        """The next ``count`` messages."""
+        """Return the next ``count`` messages."""
         make_one = self.one
         return [make_one() for _ in range(count)]
 
@@ -154,7 +154,7 @@ class Load:
         return self._running
 
     def start(self) -> None:
-        """Let the producers begin; nothing if they run."""
+        """Start the producers; do nothing if they run."""
         with self._lock:
             if not self._running:
                 self._running = True
@@ -162,7 +162,7 @@ class Load:
                 self._fit()
 
     def change(self, settings: LoadSettings) -> None:
-        """Other settings from the next turn of each producer on."""
+        """Use other settings from the next turn of each producer on."""
         with self._lock:
             self.settings = settings
             for producer in self._producers:
@@ -171,7 +171,7 @@ class Load:
                 self._fit()
 
     def stop(self, seconds: float = 60.0) -> bool:
-        """End the producers; True if all of them were through in time. What they have put still counts."""
+        """Stop the producers. Return True if all of them ended in time. Messages that they put still count."""
         with self._lock:
             self._running = False
             threads, self._threads = self._threads, []
@@ -215,7 +215,7 @@ class Load:
             thread.start()
 
     def give_up(self, why: str) -> None:
-        """A producer found that it cannot go on."""
+        """Record that a producer cannot continue, and why."""
         self.stopped = self.stopped or why
         self._running = False
         for thread in list(self._threads):
@@ -249,7 +249,7 @@ class Load:
 
 
 class _Producer:
-    """One thread's work: a turn of puts, then a look at the disk."""
+    """The work of one thread: in turns, puts and then a check of the free disk space."""
 
     def __init__(self, load: Load, store: MessageStore, number: int, settings: LoadSettings) -> None:
         self.name = f"lab-producer-{number}"
@@ -269,7 +269,7 @@ class _Producer:
         self._prune_at = PRUNE_FROM
 
     def begin(self) -> None:
-        """The clock of a limited rate begins now."""
+        """Start the clock of a limited rate."""
         self._settings = None
 
     def change(self, settings: LoadSettings) -> None:

@@ -80,7 +80,7 @@ class RepeatedRecovery:
 
     @property
     def same(self) -> bool:
-        """True if it gave the same store."""
+        """True if this recovery gave the same store as the first."""
         return all(figure.equal for figure in self.figures)
 
 

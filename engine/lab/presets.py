@@ -22,7 +22,7 @@ class Preset:
 
     @property
     def config(self) -> MessageStoreConfig:
-        """The whole configuration."""
+        """The complete configuration."""
         return with_changes(MessageStoreConfig(), self.changes)
 
 
@@ -70,7 +70,7 @@ class ConfigRow:
 
 
 def config_rows() -> tuple[ConfigRow, ...]:
-    """Every value that a store can be told, in the order of the configuration's own page."""
+    """Return every setting of a store, in the order of the configuration's page."""
     rows = []
     for item in fields(MessageStoreConfig):
         about = item.metadata
@@ -106,6 +106,6 @@ def changes_of(config: MessageStoreConfig) -> dict[str, bool | int | float | str
 
 
 def with_changes(config: MessageStoreConfig, changes: Mapping[str, bool | int | float | str]) -> MessageStoreConfig:
-    """``config`` with other values of the named attributes, which count as given."""
+    """Return ``config`` with other values of the named attributes, which then count as configured."""
     keys = {row.attribute: row.key for row in config_rows()}
     return replace(config, given=config.given | {keys[name] for name in changes}, **dict(changes))  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ class TopicPutCounts:
 
     @property
     def entries(self) -> int:
-        """Entries of all of them."""
+        """The entries of all queues together."""
         return sum(count for _, count in self.queues)
 
 

@@ -137,7 +137,7 @@ class Lab:
     # -- the power cut
 
     def cut_power(self, seed: int, keep: float | None) -> PowerLossReport:
-        """End as a power loss would; nothing is asked of this process afterwards."""
+        """End as by a power loss; this process gets no further request."""
         if self._lab is not None:
             self.stop_serving()
         with self._lock:
@@ -160,13 +160,13 @@ class Lab:
         return self._opened(folder, is_lab=True), finish_report(self._lab, report, took_ms) if report else None
 
     def recover_again(self, folder: Path, report: PowerLossReport) -> PowerLossReport:
-        """Recover what the disk kept once more, beside the store that is open."""
+        """Recover the disk's content once more, beside the open store."""
         return replace(report, repeated_recovery=recover_again(folder, report))
 
     # -- putting
 
     def put(self, message: Message) -> PutAnswer:
-        """Put one message, as a producer does; with the bytes that it became."""
+        """Put one message as a producer does. The answer has its bytes in the log."""
         began = time.perf_counter_ns()
         return self._answer(self._open.put_message(message), 1, began)
 
@@ -222,7 +222,7 @@ class Lab:
     # -- serving
 
     def serve(self, settings: ServeSettings) -> ServingState:
-        """A name server and a broker over the store, for any client. Raises what :class:`LabServing` raises."""
+        """Serve the store to any client, with a name server and a broker. Raises what :class:`LabServing` raises."""
         from engine.lab.serving import LabServing
 
         if self._serving is not None:
@@ -231,7 +231,7 @@ class Lab:
         return self._serving.state()
 
     def stop_serving(self) -> None:
-        """Serve no more; the store stays open. A second call does nothing."""
+        """Stop serving; the store stays open. A second call does nothing."""
         serving, self._serving = self._serving, None
         if serving is not None:
             self._earlier["PUT_OK"] = self._earlier.get("PUT_OK", 0) + serving.stored_messages()
@@ -251,15 +251,15 @@ class Lab:
         return self._served.add_broker(name, folder)
 
     def end_broker(self, name: str) -> None:
-        """End one that was added."""
+        """End a broker that was added."""
         self._served.end_broker(name)
 
     def set_queues(self, name: str, topic: str, queues: int) -> int:
-        """Have a topic so many queues at a broker; how many it had."""
+        """Set the number of queues of a topic at a broker. Return the old number."""
         return self._served.set_queues(name, topic, queues)
 
     def cut_client(self, client_id: str, name: str) -> int:
-        """End the connections of one client, to one broker or with "" to all; how many."""
+        """Close the connections of one client, to one broker or with "" to all. Return their number."""
         return self._served.cut_client(client_id, name)
 
     @property
@@ -269,7 +269,7 @@ class Lab:
         return self._serving
 
     def record_requests(self, on: bool) -> None:
-        """Keep the frames that come from now on, or none any more."""
+        """Start or stop recording the frames of requests and answers."""
         if self._serving is not None:
             self._serving.record(on)
 
@@ -284,7 +284,7 @@ class Lab:
         self._open.services.pause(name)
 
     def resume(self, name: str) -> None:
-        """Let a service go on."""
+        """Let a paused service continue."""
         self._open.services.resume(name)
 
     def step(self, name: str) -> StepAnswer:
@@ -295,7 +295,7 @@ class Lab:
         return StepAnswer(positions_before, store.positions(), pause)
 
     def flush(self) -> int:
-        """Everything put so far to disk; the flushed offset."""
+        """Flush everything put so far. Return the flushed offset."""
         return self._open.flush()
 
     def commit(self) -> int:
@@ -375,7 +375,7 @@ def _bytes_of(store: MessageStore, offset: int, size: int) -> bytes:
 
 
 def serve(pipe: Connection) -> None:
-    """Main function of the process: answer until the other end goes away, then close what is open."""
+    """Run the process: answer requests until the other end closes the pipe, then close the store."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as if the other end had gone away
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -423,7 +423,7 @@ def _warm_up() -> None:
 
 
 def _answer(lab: Lab, frame: Frame) -> bytes:
-    """Do what ``frame`` asks for; its end, whatever became of it."""
+    """Carry out the request in ``frame`` and send its result or error."""
     try:
         return pipe_frames.pack(frame.number, "end", _do(lab, frame.kind, frame.content()), None)
     except Exception as error:  # noqa: BLE001 (carried to whoever asked)

@@ -248,7 +248,7 @@ class LabServing:
         return 0 if self._port == 0 or beside > MAX_PORT else beside
 
     def _vip_of(self, bound: socket.socket, opened: contextlib.AsyncExitStack) -> tuple[socket.socket | None, str]:
-        """The second port of RocketMQ's brokers, where it is wanted and free; else why there is none."""
+        """Return the second port of RocketMQ's brokers if it is wanted and free; else the reason why there is none."""
         if not self._settings.vip:
             return None, ""
         try:
@@ -279,7 +279,7 @@ class LabServing:
                 code_count.last_exchange = exchange
 
     def stored_messages(self) -> int:
-        """Messages of clients that the broker stored since it began to serve."""
+        """The number of messages that the broker stored for clients since it began to serve."""
         server = self._server
         return sum(flow.messages for flow in list(server.broker.stats.put.values())) if server is not None else 0
 
@@ -295,7 +295,7 @@ class LabServing:
         return asyncio.run_coroutine_threadsafe(work(*args), loop).result(timeout_s)
 
     def _brokers(self) -> dict[str, ListeningBroker]:
-        """All of them, by name; the first is that of the lab's own store."""
+        """Return all brokers by name; the first is that of the lab's own store."""
         first_broker = {self._first.name: self._server} if self._server is not None else {}
         return {**first_broker, **{name: further_broker.server for name, further_broker in self._further.items()}}
 

@@ -86,7 +86,7 @@ def skippable_ranges(store: StorePlace, limits: QueryLimits, trust: bool) -> lis
         if not gaps:
             return []
         if not trust:
-            return list(_checked_stretches(store, files, _runs(gaps, queues, limits), limits))
+            return list(_checked_ranges(store, files, _runs(gaps, queues, limits), limits))
         tiled, untiled = _tiled(gaps, queues, limits)
         return sorted([*tiled, *((run.start, run.stop) for run in _runs(untiled, queues, limits))])
     except CannotRead:
@@ -237,7 +237,7 @@ def _runs(gaps: Sequence[ByteRange], queues: Sequence[Queue], limits: QueryLimit
             yield run
 
 
-def _checked_stretches(
+def _checked_ranges(
     store: StorePlace, files: Sequence[LogFile], runs: Iterator[Run], limits: QueryLimits
 ) -> Iterator[ByteRange]:
     """Yield the ranges as far as each of their units itself belongs to another topic or queue."""

@@ -141,7 +141,7 @@ def ddl(columns: Columns) -> str:
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Arrow's type for one of Spark's words above."""
+    """Return Arrow's type for a type name of Spark."""
     import pyarrow as pa
 
     plain: dict[str, Any] = {
@@ -161,14 +161,14 @@ def arrow_type(kind: str) -> pa.DataType:
 
 
 def arrow_schema(columns: Columns) -> pa.Schema:
-    """The columns as Arrow's schema."""
+    """Return the columns as Arrow's schema."""
     import pyarrow as pa
 
     return pa.schema([pa.field(name, arrow_type(kind), not kind.endswith(_NEVER)) for name, kind in columns.items()])
 
 
 def time_array(ms: npt.NDArray[np.int64]) -> pa.Array:
-    """Convert ms since the epoch to timestamps, null where there is none."""
+    """Convert ms since the epoch to timestamps, null for None."""
     import pyarrow as pa
 
     in_range = (ms >= _FIRST_MS) & (ms <= _LAST_MS)
@@ -176,7 +176,7 @@ def time_array(ms: npt.NDArray[np.int64]) -> pa.Array:
 
 
 def one_row(columns: Columns, values: Mapping[str, Any]) -> pa.RecordBatch:
-    """A batch of one row: null where ``values`` has nothing for a column."""
+    """Return a batch of one row, with null for columns that ``values`` does not have."""
     import pyarrow as pa
 
     shape = arrow_schema(columns)

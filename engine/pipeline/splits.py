@@ -86,7 +86,7 @@ class Split:
 
     @property
     def name(self) -> str:
-        """Name of the file."""
+        """The name of the file."""
         return self.path.rpartition("/")[2]
 
 
@@ -135,7 +135,7 @@ class SplitPlan:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all splits."""
+        """The bytes of all splits."""
         return sum(split.stop - split.start for split in self.splits)
 
 
@@ -211,7 +211,7 @@ def _opening(split: Split) -> CannotRead | None:
 
 
 def unread_files(splits: Iterable[Split]) -> Iterator[Unread]:
-    """The files of ``splits`` that cannot be opened."""
+    """Return the files of ``splits`` that cannot be opened."""
     for split, error in look_concurrently(_opening, {split.path: split for split in splits}.values()):
         if error is not None:
             yield Unread(split.store, split.broker, error.file or split.path, error.what)
@@ -236,7 +236,7 @@ def whole_files(store: StorePlace) -> list[Split]:
 
 
 def cut_split(split: Split, split_bytes: int, edge: int | None = None) -> Iterator[Split]:
-    """``split`` in pieces of at most ``split_bytes`` bytes, cut at multiples of it; from position ``edge`` on in
+    """Return ``split`` in pieces of at most ``split_bytes`` bytes, cut at multiples of it; from position ``edge`` on in
     one.
     """
     start = split.start
@@ -286,7 +286,7 @@ def read_split(
 
 
 def first_in(split: Split, look_back: int = LOOK_BACK_BYTES) -> int:
-    """Absolute offset of the first thing that starts at or behind ``split.start``, −1 if the file ends before."""
+    """Return the offset of the first item that starts at or behind ``split.start``, −1 if there is none."""
     with open_path(split.path) as file:
         return _Reading(split, ErrorNotingFile(file), BulkWalk(False, False)).first(look_back)
 

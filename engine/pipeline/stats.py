@@ -129,7 +129,7 @@ def sum_splits(splits: Iterable[Split], groups: Sequence[str] = GROUPS, crc: boo
 
 
 class _Store:
-    """The groups of one store while its splits are walked."""
+    """The sums of one store while its splits are walked."""
 
     def __init__(self, store: str, broker: str | None, groups_by: frozenset[str]) -> None:
         self._store, self._broker, self._groups_by = store, broker, groups_by
@@ -140,7 +140,7 @@ class _Store:
         self._wide: dict[tuple[bytes, int], Sum] = {}
 
     def key(self, kind: str, topic: str | None, number: int | None, text: str | None) -> Key:
-        """The key of a group of this store."""
+        """Return the key of a group of this store."""
         return (self._store, self._broker, kind, topic, number, text)
 
     def block(self, block: UnitColumns, split: Split, sums: Sums) -> None:
@@ -256,11 +256,11 @@ class _Spans:
 
     @property
     def length_ms(self) -> int:
-        """The length of a span; 0 where only hours are short enough in number."""
+        """The length of a span; 0 if only hours give few enough spans."""
         return max(self._groups, default=0)
 
     def add(self, topics: npt.NDArray[np.int64], times: npt.NDArray[np.int64], sizes: npt.NDArray[np.int32]) -> None:
-        """Rows of one block: number of the topic, time in ms, size."""
+        """Add the rows of one block: number of the topic, time in ms, size."""
         if not self._groups:
             return
         earliest, latest = int(times.min()), int(times.max())
@@ -276,7 +276,7 @@ class _Spans:
             groups.add(topics << 43 | (times // length + _BIAS), sizes)
 
     def __iter__(self) -> Iterator[tuple[int, int, tally.Group]]:
-        """Number of the topic, begin of the span in ms, its sums; one span may come several times."""
+        """Yield the topic's number, the start of a span in ms, and its sums; a span may come several times."""
         for length, groups in self._groups.items():
             for group in groups:
                 begin = ((group.key & ((1 << 43) - 1)) - _BIAS) * length
@@ -306,7 +306,7 @@ def _hours(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def schema() -> pa.Schema:
-    """Columns of the rows that tasks give: the key, the sums, and a sketch's registers."""
+    """Return the columns of the rows of tasks: the key, the sums, and a sketch's registers."""
     import pyarrow as pa
 
     return pa.schema(

@@ -71,7 +71,7 @@ def files_of(places: Sequence[StorePlace], splits: Sequence[Split] = ()) -> list
 
 
 def report(sums: Sums, listed: Sequence[FileSize], by_store: bool = False) -> Report:
-    """Records of ``sums``; ``listed`` are the files that were walked."""
+    """Return the records of ``sums``; ``listed`` are the files that were walked."""
     groups = _merge_sums(sums, by_store)
     sketches = _merge_sketches(sums, by_store)
     files = _files(sums, listed)
@@ -170,7 +170,7 @@ def _hours(totals: dict[tuple[Place, str | None, int | None, str | None], Sum]) 
 
 
 def _times(groups: Groups) -> list[Row]:
-    """Spans of one length that is shorter than an hour; nothing if the units lie too far apart for that."""
+    """Return spans of one length below an hour; none if the units are too far apart in time."""
     spans, hours = groups["time"], groups["hour"]
     if sum(total.messages for total in spans.values()) != sum(total.messages for total in hours.values()) or not spans:
         return []  # some task saw too long a time: its units are in no span

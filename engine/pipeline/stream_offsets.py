@@ -46,7 +46,7 @@ class LostRange:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The end of what was delivered of a log. ``begin`` is where the batch that ends here begins, None: where the
+    """The end of the delivered part of a log. ``begin`` is where the batch that ends here begins, None: where the
     one before ended; ``lost`` is reported in that batch; ``is_missing`` says that the store, or its log, is not there.
     """
 
@@ -209,7 +209,7 @@ DIGESTED_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class KnownUnit:
-    """A unit of a log by which the log is known again: ``offset`` and ``size`` in bytes, ``time`` of storing in ms."""
+    """A unit by which a log is recognised: ``offset`` and ``size`` in bytes, ``time`` of storing in ms."""
 
     offset: int
     size: int
@@ -222,7 +222,7 @@ class KnownUnit:
 
 
 class Log:
-    """The files of one store's log as they were listed."""
+    """The files of one store's log at the time of the listing."""
 
     def __init__(self, store: StorePlace) -> None:
         self.store = store

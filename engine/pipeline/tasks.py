@@ -44,7 +44,7 @@ Work = Callable[[Sequence[Any]], Iterable["pa.RecordBatch"]]
 
 
 def size_of(split: Split) -> int:
-    """Bytes that a split reads."""
+    """Return the number of bytes of a split."""
     return max(split.stop - split.start, 0)
 
 
@@ -186,7 +186,7 @@ class LocalBroadcast:
     value: Any
 
     def unpersist(self) -> None:
-        """Nothing was sent anywhere."""
+        """Do nothing: the value was not sent anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Rows:
     batches: list[pa.RecordBatch]
 
     def toArrow(self) -> Rows:  # noqa: N802  Spark's name
-        """They are Arrow already."""
+        """Return the batches, which are Arrow already."""
         return self
 
     def to_batches(self) -> list[pa.RecordBatch]:
@@ -204,7 +204,7 @@ class Rows:
         return self.batches
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """All rows."""
+        """Return all rows."""
         return [row for batch in self.batches for row in batch.to_pylist()]
 
 
@@ -219,7 +219,7 @@ class LocalRunner:
 
     @property
     def sparkContext(self) -> LocalRunner:  # noqa: N802  Spark's name
-        """Itself."""
+        """This object."""
         return self
 
     def over(self, shares: Sequence[Sequence[Any]], work: Callable[[Sequence[Any]], Iterable[pa.RecordBatch]]) -> Rows:
@@ -238,27 +238,27 @@ class LocalRunner:
         return Rows(batches)
 
     def accumulator(self, value: int) -> LocalAccumulator:
-        """A sum that begins with ``value``."""
+        """Return a sum that begins with ``value``."""
         return LocalAccumulator(value)
 
     def broadcast(self, value: Any) -> LocalBroadcast:
-        """``value`` for all tasks."""
+        """Return ``value`` as a broadcast for all tasks."""
         return LocalBroadcast(value)
 
     def cancelAllJobs(self) -> None:  # noqa: N802  Spark's name
-        """Begin no further task."""
+        """Start no further task."""
         self._cancelled = True
 
     def statusTracker(self) -> LocalRunner:  # noqa: N802  Spark's name
-        """Itself."""
+        """This object."""
         return self
 
     def getJobIdsForGroup(self, _group: None) -> Sequence[int]:  # noqa: N802  Spark's name
-        """A job for each time that tasks were carried out."""
+        """Return one job for each run of tasks."""
         return range(len(self._stages))
 
     def getJobInfo(self, number: int) -> SimpleNamespace:  # noqa: N802  Spark's name
-        """Each is one stage."""
+        """Return the job, which has one stage."""
         return SimpleNamespace(stageIds=[number])
 
     def getStageInfo(self, number: int) -> SimpleNamespace:  # noqa: N802  Spark's name

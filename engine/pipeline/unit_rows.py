@@ -60,7 +60,7 @@ class RowMaker:
         self._made: dict[str, Any] = {}
 
     def units(self, block: UnitColumns, rows: Rows) -> Iterator[pa.RecordBatch]:
-        """The units at ``rows`` of a block, which is not kept."""
+        """Return the units at ``rows`` of a block; the block may be reused afterwards."""
         for part in _parts(block, rows):
             yield self._batch(block, part, "unit")
 
@@ -73,7 +73,7 @@ class RowMaker:
             yield self._one(values)
 
     def damage(self, damage: Damage) -> pa.RecordBatch:
-        """A row for a span of damage; between two files it has no file."""
+        """Return the row of a damaged range; between two files it has no file."""
         inside = damage.offset < self._split.file_start + self._split.file_size
         return self._one(
             {
@@ -145,13 +145,13 @@ class RowMaker:
 
 
 def units_of(block: UnitColumns, keep: npt.NDArray[np.bool_] | None = None) -> Rows:
-    """The rows of a block that are units, of those that ``keep`` says."""
+    """Return the rows of a block that are units, among those that ``keep`` marks."""
     units = block["kind"] == UNIT
     return np.flatnonzero(units if keep is None else units & keep)
 
 
 def _parts(block: UnitColumns, rows: Rows) -> Iterator[Rows]:
-    """Rows in pieces of about :data:`BATCH_BYTES`."""
+    """Yield rows in pieces of about :data:`BATCH_BYTES`."""
     if len(rows):
         piece = np.cumsum(block.size[rows], dtype=np.int64) // BATCH_BYTES
         if not piece[-1]:

@@ -52,12 +52,12 @@ class Hosts:
 
 
 def bodies(block: UnitColumns, rows: Rows) -> pa.Array:
-    """Bodies as stored."""
+    """Return bodies as stored."""
     return _ranges(block.buffer, block.body_position[rows], block.body_length[rows])
 
 
 def raw_properties(block: UnitColumns, rows: Rows) -> pa.Array:
-    """Property texts as stored."""
+    """Return property texts as stored."""
     return _ranges(block.buffer, block.properties_position[rows], block.properties_length[rows])
 
 
@@ -69,7 +69,7 @@ class TopicTexts:
         self._names: pa.Array | None = None
 
     def of(self, block: UnitColumns, rows: Rows) -> pa.Array:
-        """The topics at ``rows``."""
+        """Return the topics of ``rows``."""
         import pyarrow as pa
 
         numbers = block.topic_id[rows]

@@ -67,12 +67,12 @@ class ProveTask:
 
 
 class _Unproven(Exception):
-    """Something here asks for a closer look."""
+    """A range cannot be proven and must be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedProof:
-    """A proof as it travels: where its range begins (offset into the log), and its bytes."""
+    """A proof as it is sent to the driver: the offset at which its range begins, and its bytes."""
 
     first: int
     data: bytes
@@ -133,7 +133,7 @@ def prove_stores(
 
 
 def prove_all(counter: Any, share: Sequence[ProveTask]) -> Iterator[pa.RecordBatch]:
-    """A row of :data:`SCHEMA` for each split that could be proven."""
+    """Return a row of :data:`SCHEMA` for each split that could be proven."""
     import pyarrow as pa
 
     schema = pa.schema([("store", pa.int32()), ("first", pa.int64()), ("proof", pa.binary())])

@@ -275,11 +275,11 @@ public final class OneReadEach extends Rule {
 
 
 class NoPlace(StoreError):
-    """This Spark has no place for the rule; the sentence says why."""
+    """This Spark has no place for the rule; the message says why."""
 
 
 def inject(spark: SparkSession) -> None:
-    """Give ``spark`` the rule, once; raises :class:`NoPlace` where this Spark has no place for it."""
+    """Add the rule to ``spark``, once. Raises :class:`NoPlace` if this Spark has no place for it."""
     if spark.conf.get(_INJECTED, "") == "true":
         return
     try:
