@@ -137,7 +137,7 @@ class ServingState:
 
 @dataclass(slots=True)
 class _FurtherBroker:
-    """A further broker; ``ends`` closes it and its store."""
+    """An added broker; ``ends`` closes it and its store."""
 
     server: ListeningBroker
     folder: Path
@@ -257,7 +257,7 @@ class LabServing:
             return None, str(error)
 
     def _seen(self, frame: FrameEvent) -> None:
-        """Count one frame; called in the serving thread."""
+        """Count one frame. Called in the serving thread."""
         with self._lock:
             if self._ring is not None:
                 self._ring.take(frame)
@@ -479,14 +479,14 @@ class LabServing:
         return start_number + self._gone, start_number + self._gone + len(frames), encode_events(frames)
 
     def cut(self) -> None:
-        """End every connection; clients come again by themselves."""
+        """Close every connection; clients connect again by themselves."""
         loop = self._loop
         if loop is not None:
             for server in self._brokers().values():
                 loop.call_soon_threadsafe(server.cut)
 
     def stop(self) -> None:
-        """Accept no more, and end; the store stays open. A second call does nothing."""
+        """Stop accepting, and end; the store stays open. A second call does nothing."""
         loop, ended = self._loop, self._ended
         if loop is not None and ended is not None and self._thread.is_alive():
             loop.call_soon_threadsafe(ended.set)

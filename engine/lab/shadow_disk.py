@@ -40,7 +40,7 @@ class Shadow:
         self._last = 0
 
     def begin_empty(self) -> None:
-        """A new file: nothing of it is durable."""
+        """Note that the file is new: none of its bytes are durable."""
         self.mirror.write_bytes(b"")
         self.parted = True
 
@@ -53,11 +53,11 @@ class Shadow:
         self.parted = True
 
     def note_write(self, start: int, stop: int) -> None:
-        """Bytes [start, stop) have been written and are not durable yet."""
+        """Note that bytes [start, stop) were written and are not durable yet."""
         self._first, self._last = min(self._first, start), max(self._last, stop)
 
     def take(self, start: int, stop: int) -> None:
-        """Bytes [start, stop), and all that were written, are durable now. Raises ``OSError``."""
+        """Make bytes [start, stop), and all written ones, durable. Raises ``OSError``."""
         if self.log_start is not None:
             if _begins_with_zeros(self.live, start):  # a new file that is warmed up: its zeros are durable as they were
                 return
@@ -269,7 +269,7 @@ class ShadowDisk(RealDisk):
     # The power cut
 
     def cut_power(self) -> None:
-        """From now on nothing reaches the disk any more."""
+        """Let nothing reach the disk from now on."""
         with self.guard:
             self.dead = True
 
@@ -410,7 +410,7 @@ class ShadowDisk(RealDisk):
     # Inside
 
     def _used(self) -> int:
-        """Bytes that the files of the store take on the disk."""
+        """Return the bytes that the files of the store take on the disk."""
         with self.guard:
             paths = list(self.names_now)
         used = 0
@@ -430,7 +430,7 @@ class ShadowDisk(RealDisk):
         return int(path.name) if len(inside) == 2 and inside[0] == "commitlog" and path.name.isdigit() else None
 
     def _bury(self, shadow: Shadow) -> None:
-        """Keep the bytes of a file whose name is about to go: the disk may still have them."""
+        """Keep the bytes of a file whose name is about to be removed: the disk may still have them."""
         assert self.durable is not None
         self._number += 1
         grave = self.durable / f"{self._number:06d}~deleted"

@@ -61,7 +61,7 @@ def of_running(store: MessageStore, units: int, queues: Mapping[Queue, int] | No
 
 
 def queue_ends(store: MessageStore) -> dict[Queue, int]:
-    """The queue offset behind the last entry of every queue."""
+    """Return the queue offset behind the last entry of each queue."""
     return {(queue.topic, queue.queue_id): queue.max_offset for queue in store.parts.queues}
 
 
@@ -113,7 +113,7 @@ def units_of(
 
 
 def count_units(source: RecoverySource, release: Release) -> tuple[int, int]:
-    """Whole units of the log from its first file on, and where they end."""
+    """Count the complete units of the log from its first file on. Return their number, and where they end."""
     if not source.log.files:
         return 0, 0
     walked = LogWalk(source.log.files, recovery.unit_rules(source, release), _UnitCounter()).run(0)
@@ -134,7 +134,7 @@ def units_behind(root: Path, config: MessageStoreConfig, release: Release, start
 
 
 def _count_in_memory(piece: bytes) -> int:
-    """Whole units in a range of a log that begins at one."""
+    """Count the complete units in bytes of a log that begin with a unit."""
     columns, topics = UnitColumns(_ROWS), TopicTable()
     data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
     units = position = 0
@@ -149,7 +149,7 @@ def _count_in_memory(piece: bytes) -> int:
 
 
 class _UnitCounter:
-    """Takes units and only counts them."""
+    """Receives units and only counts them."""
 
     def __init__(self) -> None:
         self.units = 0
@@ -162,7 +162,7 @@ class _UnitCounter:
 
 
 def _data_end(source: RecoverySource, whole_to: int) -> int:
-    """Behind the last byte of the log that says something, at least ``whole_to``."""
+    """Return the end of the last byte of the log that is not zero, at least ``whole_to``."""
     for file in reversed(source.log.files):
         if file.end_offset <= whole_to:
             break
@@ -190,7 +190,7 @@ def _entries_end(queue: QueueFiles, plan: RecoveryPlan) -> int:
 
 
 def _last_entry(file: ReadOnlyFile) -> int:
-    """Entries of one queue file up to the last that says something."""
+    """Return the number of entries of one queue file up to the last one that is not empty."""
     unit = CQ_UNIT.itemsize
     for start, stop in reversed(file.extents(0)):
         first_entry = start // unit

@@ -127,7 +127,7 @@ class _FollowedLog:
 
 
 class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reports where the logs end, and reads what lies between two such ends."""
+    """Reports the ends of the logs, and reads the bytes between two such ends."""
 
     def __init__(self, options: LogOptions, names: Iterable[str]) -> None:
         self.read_options = options
@@ -141,7 +141,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @in_one_line
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """Note the ends of the logs now: a query that is triggered once ends there."""
+        """Note the present ends of the logs: a query that is triggered once ends there."""
         self._until = {path: followed.end for path, followed in self._look().items()}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802  Spark's name
@@ -324,7 +324,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition as Arrow batches."""
+        """Yield the rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
         return settling(batch for part in partition.parts for batch in self._rows(part))
 
@@ -398,7 +398,7 @@ class PlainLogReader(DataSourceReader):
         return splits.plan(stores, self.read_options.split_bytes, ranges, without_unread=not self.read_options.fails)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition as Arrow batches."""
+        """Yield the rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
         parts = [part for part in partition.parts if not isinstance(part, Unread)]
         unread = (unread_row(self.columns, part) for part in partition.parts if isinstance(part, Unread))
@@ -424,22 +424,22 @@ class CommitLogSource(DataSource):
         return NAME
 
     def schema(self) -> str:
-        """The columns that are asked for, as Spark reads them."""
+        """Return the requested columns as Spark's schema."""
         return schema.ddl(self.read_options.columns)
 
     @in_one_line
     def reader(self, schema: StructType) -> PlainLogReader:
-        """A reader of the columns of ``schema``."""
+        """Return a reader of the columns of ``schema``."""
         return self.READER(self.read_options, user_columns(UNIT, schema))
 
     @in_one_line
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002
-        """Refuse: nothing is written by a source."""
+        """Refuse: these formats are only read."""
         raise UsageError(NO_WRITER)
 
     @in_one_line
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        """A reader that follows the logs."""
+        """Return a reader that follows the logs."""
         return CommitLogStream(self.read_options, user_columns(UNIT, schema))
 
 

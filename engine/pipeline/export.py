@@ -73,7 +73,7 @@ class ExportOptions:
 
 
 def arrow_schema() -> pa.Schema:
-    """:data:`COLUMNS` for Arrow."""
+    """Return :data:`COLUMNS` as Arrow's schema."""
     import pyarrow as pa
 
     text = pa.string()
@@ -85,7 +85,7 @@ def arrow_schema() -> pa.Schema:
 def exported_rows(
     spark: SparkSession, splits: Sequence[Split], options: ExportOptions | None = None, counter: Counter | None = None
 ) -> DataFrame:
-    """The rows of ``splits``; an empty frame where there are none."""
+    """Return the rows of ``splits``; an empty frame if there are none."""
     cores = spark.sparkContext.defaultParallelism
     work = partial(_task, options or ExportOptions(), counter)
     return tasks.run_tasks(spark, tasks.share_out(splits, cores), work, SCHEMA)
@@ -145,7 +145,7 @@ def select_rows(block: UnitColumns, topics: TopicTable, where: Filter | None, fi
 
 
 def _parts(block: UnitColumns, rows: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
-    """Rows in pieces of about :data:`BATCH_BYTES`."""
+    """Yield rows in pieces of about :data:`BATCH_BYTES`."""
     if not len(rows):
         return
     piece = np.cumsum(block.size[rows], dtype=np.int64) // BATCH_BYTES
@@ -153,7 +153,7 @@ def _parts(block: UnitColumns, rows: npt.NDArray[np.intp]) -> Iterator[npt.NDArr
 
 
 def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], names: TopicTexts, split: Split) -> pa.RecordBatch:
-    """The rows of a block as Arrow columns; nothing of the block is kept."""
+    """Return the rows of a block as Arrow columns; the block may be reused afterwards."""
     import pyarrow as pa
 
     raw = unit_texts.raw_properties(block, rows)
@@ -187,7 +187,7 @@ def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], names: TopicTexts, 
 
 
 def days_of(times: npt.NDArray[np.int64]) -> pa.Array:
-    """:func:`day_of` of each time."""
+    """Return :func:`day_of` each time."""
     import pyarrow as pa
 
     numbers, places = np.unique(times // DAY_MS, return_inverse=True)
@@ -195,7 +195,7 @@ def days_of(times: npt.NDArray[np.int64]) -> pa.Array:
 
 
 def day_of(ms: int) -> str:
-    """The UTC day of a time; ``0000-00-00`` where no calendar has it."""
+    """Return the UTC day of a time; ``0000-00-00`` if no calendar has it."""
     return _day(ms // DAY_MS) if 0 <= ms <= _LATEST_MS else "0000-00-00"
 
 

@@ -158,7 +158,7 @@ def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, str | N
 
 
 class _Files:
-    """The files that one task writes; those used last are open."""
+    """The files that one task writes; the ones used last are open."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder, name

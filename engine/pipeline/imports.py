@@ -46,7 +46,7 @@ UNITS = "physicalOffset bigint, crc string, unit binary"
 
 
 def read(spark: SparkSession, folder: str, kind: str) -> DataFrame:
-    """The rows of an export in the format ``kind``, under the columns of :data:`engine.pipeline.export.COLUMNS`."""
+    """Return the rows of an export in the format ``kind``, as :data:`engine.pipeline.export.COLUMNS`."""
     folder = _GLOB.sub(r"\\\g<0>", folder)
     if kind == "parquet":
         return spark.read.schema(SCHEMA).parquet(folder)
@@ -98,7 +98,7 @@ def check_columns(folder: str, kind: str) -> None:
 
 
 def units_of(rows: DataFrame) -> DataFrame:
-    """``physicalOffset``, ``crc`` and the unit's bytes, sorted by the offset."""
+    """Return ``physicalOffset``, ``crc`` and the unit's bytes, sorted by the offset."""
     return rows.select(*NEEDED).orderBy("physicalOffset").mapInArrow(_encode, UNITS)
 
 
@@ -118,7 +118,7 @@ def _encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def unit_bytes(row: dict[str, Any]) -> bytes:
-    """The unit that a row of an export was made of, byte for byte. Raises :class:`StoreError` if it was none."""
+    """Return the bytes of the unit that an exported row was made of. Raises :class:`StoreError` if there was none."""
     topic, body, text = (row["topic"] or "").encode(), row["body"] or b"", row["propertiesRaw"] or b""
     try:
         born, stored = host_raw(row["bornHost"]), host_raw(row["storeHost"])
@@ -202,7 +202,7 @@ def iter_units(folder: str, kind: str, store: str | None, check: Callable[[], No
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
-    """The files with rows: as Spark does, names that begin with ``_`` or a dot are left out."""
+    """Return the files with rows. As in Spark, names that begin with ``_`` or a dot are left out."""
     return sorted(folder.glob("topic=*/day=*/*.parquet" if kind == "parquet" else "part-*"))
 
 

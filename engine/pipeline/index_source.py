@@ -152,7 +152,7 @@ def _may_hold(header: IndexHeader, limits: QueryLimits, finished: bool) -> bool:
 
 
 def _inspect_file(file: FolderEntry) -> tuple[Geometry | None, str, int]:
-    """The geometry that a file gives away, how, and how many entries it says that it has; −1 if it cannot
+    """Return the geometry of a file, how it was derived, and the number of entries in its header; −1 if it cannot
     be read.
     """
     try:

@@ -101,7 +101,7 @@ class Options:
         return number
 
     def yes(self, name: str, default: bool) -> bool:
-        """An option that is true or false."""
+        """Return an option that is true or false."""
         text = self._raw_options.get(name, str(default)).lower()
         if text not in ("true", "false"):
             raise UsageError(
@@ -182,7 +182,7 @@ def make_partitions(parts: Sequence[Any], limit_bytes: int, description: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """``since`` is a time in ms, ``limit_bytes`` bytes of logs in one batch; None if they are not asked for."""
+    """Limits of following: ``since`` (ms), ``limit_bytes`` of logs in one batch; None if not given."""
 
     latest: bool = False
     since: int | None = None

@@ -52,7 +52,7 @@ class PartReader(DataSourceReader):
 
     @abstractmethod
     def rows_of(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of one part."""
+        """Yield the rows of one part."""
 
     @in_one_line
     def partitions(self) -> Sequence[InputPartition]:
@@ -69,7 +69,7 @@ class PartReader(DataSourceReader):
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition as Arrow batches."""
+        """Yield the rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
         return settling(batch for part in partition.parts for batch in self._rows(part))
 
@@ -107,17 +107,17 @@ class PartSource(DataSource):
         return cls.READER.NAME
 
     def schema(self) -> str:
-        """The columns that are asked for, as Spark reads them."""
+        """Return the requested columns as Spark's schema."""
         return schema.ddl(self.read_options.columns)
 
     @in_one_line
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002
-        """Refuse: nothing is written by a source."""
+        """Refuse: these formats are only read."""
         raise UsageError(NO_WRITER)
 
     @in_one_line
     def reader(self, schema: StructType) -> PartReader:
-        """A reader of the columns of ``schema``."""
+        """Return a reader of the columns of ``schema``."""
         return self.READER(self.read_options, user_columns(self.READER.COLUMNS, schema))
 
 

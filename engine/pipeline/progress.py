@@ -58,26 +58,26 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Tasks that have ended."""
+        """The number of tasks that have ended."""
         return sum(stage.done for stage in self.stages)
 
     @property
     def tasks(self) -> int:
-        """Tasks of all stages that are known so far."""
+        """The number of tasks of all known stages."""
         return sum(stage.tasks for stage in self.stages)
 
     @property
     def failed(self) -> int:
-        """Tasks that were tried again."""
+        """The number of tasks that were tried again."""
         return sum(stage.failed for stage in self.stages)
 
     @property
     def units_per_second(self) -> float:
-        """Units of tasks that have ended, by the seconds of the step so far."""
+        """Units of ended tasks per second of the step so far."""
         return self.units / self.seconds if self.seconds > 0 else 0.0
 
     def record(self) -> dict[str, Any]:
-        """The ``progress`` record, one JSON line: what another program needs to draw a bar."""
+        """Return the ``progress`` record, from which another program draws its progress bar."""
         return {
             "type": "progress",
             "job": self.job,
@@ -200,7 +200,7 @@ class Watch:
 
     @property
     def units(self) -> int:
-        """Units that ended tasks have walked."""
+        """The number of units that ended tasks have walked."""
         return int(self.counter.units.value)
 
     @property
@@ -232,7 +232,7 @@ class Watch:
                 self._tell(now)
 
     def _look(self) -> None:
-        """Ask the status tracker; a context that is stopped meanwhile has no more to tell."""
+        """Ask the status tracker; a stopped context gives no more answers."""
         step = self._step
         try:
             tracker = self._context.statusTracker()
@@ -254,7 +254,7 @@ class Watch:
 
 
 def _short(name: str) -> str:
-    """``toArrow``: the action, without the place of the call."""
+    """Return ``toArrow`` of a call: the action, without its place."""
     return name.partition(" at ")[0]
 
 

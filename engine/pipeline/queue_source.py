@@ -65,7 +65,7 @@ class PlainQueueReader(PartReader):
     def parts_of(
         self, store: StorePlace, limits: QueryLimits, skipped: list[SkippedRange]
     ) -> Iterator[QueuePart | Unread]:
-        """The parts of the store's queues, in the order of their files."""
+        """Return the parts of the store's queues, in the order of their files."""
         left_out: list[int] = []
         if store.unread is not None:
             raise store.unread

@@ -39,7 +39,7 @@ class Listener:
 
 
 def timeout_for(master: str) -> float:
-    """Seconds that ``master`` is usually given until there is something to work with."""
+    """Return the seconds after which a start on ``master`` is usually given up."""
     return CLUSTER_TIMEOUT_S if master == "yarn" or master.startswith("k8s://") else CONNECT_TIMEOUT_S
 
 

@@ -115,7 +115,7 @@ class IndexTask:
 
     @property
     def weight(self) -> int:
-        """Bytes of the slots and entries."""
+        """The bytes of slots and entries."""
         return self.geometry.entry_position(1 + self.plan.stop - self.plan.first)
 
 
@@ -124,7 +124,7 @@ class TaskRunner(Protocol):
 
     @property
     def cores(self) -> int:
-        """Number of tasks that run in parallel."""
+        """The number of tasks that run in parallel."""
 
     def __call__(self, shares: Sequence[Sequence[Any]], work: tasks.Work, schema: str) -> list[dict[str, Any]]:
         """Return the rows of all tasks, with the columns of ``schema``."""

@@ -312,7 +312,7 @@ def _iter_queue_groups(
 
 
 def _pieces(chunk: list[Group]) -> Iterator[list[Group]]:
-    """Neighbouring groups of about :data:`GROUP_BYTES_AT_ONCE` bytes."""
+    """Yield neighbouring groups of about :data:`GROUP_BYTES_AT_ONCE` bytes."""
     piece: list[Group] = []
     size = 0
     for group in chunk:
@@ -330,7 +330,7 @@ KEYS_AT_ONCE = 1 << 18
 
 
 class PartCounts(Protocol):
-    """Facts of a part: its units, its keys, whether units stand behind the one with the last key."""
+    """Facts of a part: its units, its keys, and whether units follow the one with the last key."""
 
     units: int
     keys: int
