@@ -40,6 +40,8 @@ FIRST_WITH_SQL = 233
 OFFSET_TIMEOUT_S, PULL_TIMEOUT_S, LOCK_TIMEOUT_S = 5.0, 30.0, 1.0
 """Seconds to wait for an answer."""
 _log = logging.getLogger(__name__)
+OFFSET_DELTA = "offsetDelta"
+"""Field of a pull's answer: what is added to the queue offsets of the messages of a static topic."""
 STATUSES = {
     ResponseCode.SUCCESS: "FOUND",
     ResponseCode.PULL_NOT_FOUND: "NO_NEW_MSG",
@@ -81,9 +83,9 @@ async def pull(
 
     ``commit`` is the group's offset where ``sys_flag`` says so. Tags are compared here once more; SQL92 is not.
     """
-    address = instance.address(queue.broker, broker_id)
+    address = instance.queue_address(queue, broker_id)
     if subscription.kind == SQL92 and instance.versions.get(address, FIRST_WITH_SQL) < FIRST_WITH_SQL:
-        raise ClientError(f"The broker[{queue.broker}] is too old to filter by SQL92 (4.1.0 does)")
+        raise ClientError(f"The broker[{instance.broker_of(queue)}] is too old to filter by SQL92 (4.1.0 does)")
     if broker_id != MASTER:
         sys_flag &= ~COMMIT_OFFSET
     answer = await pull_answer(
@@ -106,6 +108,9 @@ async def pull(
         next_offset = int(response_fields.get("nextBeginOffset", offset))
         from_broker = int(response_fields.get("suggestWhichBrokerId", MASTER))
         messages = read_messages(answer.body, queue) if status == "FOUND" else []
+        logical_delta = int(response_fields.get(OFFSET_DELTA, 0))
+    for message in messages if logical_delta else ():
+        message.queue_offset += logical_delta
     if subscription.tags and subscription.kind == TAG:
         messages = [message for message in messages if message.tags in subscription.tags]
     ends = {MIN_OFFSET: str(min_offset), MAX_OFFSET: str(max_offset)}
@@ -141,7 +146,7 @@ async def pull_answer(
         "suspendTimeoutMillis": int(hold * 1000),
         "subVersion": subscription.version,
         "expressionType": subscription.kind,
-        "bname": queue.broker,
+        "bname": instance.broker_of(queue),
     }
     if sys_flag & SUBSCRIPTION:
         fields["subscription"] = subscription.expression
@@ -155,8 +160,8 @@ async def pull_answer(
 async def _number(
     instance: ClientInstance, code: int, queue: MessageQueue, name: str = "offset", **extra_fields: object
 ) -> int:
-    fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": queue.broker, **extra_fields}
-    address = instance.address(queue.broker)
+    fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": instance.broker_of(queue), **extra_fields}
+    address = instance.queue_address(queue)
     answer = await instance.call(address, code, fields, timeout_s=OFFSET_TIMEOUT_S)
     with reading(code, address, AnswerNotUnderstood):
         return int(answer.fields[name])
@@ -198,9 +203,9 @@ async def commit_offset(
         "topic": queue.topic,
         "queueId": queue.queue_id,
         "commitOffset": offset,
-        "bname": queue.broker,
+        "bname": instance.broker_of(queue),
     }
-    address = instance.address(queue.broker)
+    address = instance.queue_address(queue)
     if one_way:
         await instance.tell(address, RequestCode.UPDATE_CONSUMER_OFFSET, fields)
     else:
@@ -243,10 +248,10 @@ async def send_back(
         "originTopic": message.topic,
         "unitMode": False,
         "maxReconsumeTimes": max_reconsume,
-        "bname": message.queue.broker,
+        "bname": instance.broker_of(message.queue),
     }
     await instance.call(
-        instance.address(message.queue.broker), RequestCode.CONSUMER_SEND_MSG_BACK, fields, timeout_s=OFFSET_TIMEOUT_S
+        instance.queue_address(message.queue), RequestCode.CONSUMER_SEND_MSG_BACK, fields, timeout_s=OFFSET_TIMEOUT_S
     )
 
 
@@ -256,7 +261,7 @@ async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg
     if parts is None:
         raise ClientError(f"{offset_msg_id!r} is not an offset message id")
     fields = {"offset": parts[1], "topic": queue.topic}
-    address = instance.address(queue.broker)
+    address = instance.queue_address(queue)
     answer = await instance.call(address, RequestCode.VIEW_MESSAGE_BY_ID, fields, timeout_s=OFFSET_TIMEOUT_S)
     with reading(RequestCode.VIEW_MESSAGE_BY_ID, address, AnswerNotUnderstood):
         (message,) = read_messages(answer.body, queue)
@@ -268,7 +273,7 @@ async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQue
     that do not answer, or not as RocketMQ does, give none.
     """
     locked_queues: set[MessageQueue] = set()
-    for broker, broker_queues in _by_broker(queues).items():
+    for broker, broker_queues in _by_broker(instance, queues).items():
         try:
             body = _lock_body(instance, group, broker_queues)
             address = instance.address(broker)
@@ -287,16 +292,16 @@ async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQue
 
 async def unlock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> None:
     """UNLOCK_BATCH_MQ: release the locks of queues; one-way."""
-    for broker, broker_queues in _by_broker(queues).items():
+    for broker, broker_queues in _by_broker(instance, queues).items():
         await instance.tell(
             instance.address(broker), RequestCode.UNLOCK_BATCH_MQ, {}, _lock_body(instance, group, broker_queues)
         )
 
 
-def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
+def _by_broker(instance: ClientInstance, queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
     by_broker: dict[str, list[MessageQueue]] = defaultdict(list)
     for queue in queues:
-        by_broker[queue.broker].append(queue)
+        by_broker[instance.broker_of(queue)].append(queue)
     return by_broker
 
 

@@ -32,7 +32,7 @@ from engine.client.process_queue import ProcessQueue
 from engine.client.producer import Producer
 from engine.client.rebalance import AllocationStrategy
 from engine.client.repeated_warnings import warn
-from engine.client.routes import MessageQueue
+from engine.client.routes import LOGICAL_BROKER, MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.errors import CorruptUnit, cause_of
@@ -284,9 +284,14 @@ class Consumer(QueueConsumer):
     async def _send_back(self, message: ReceivedMessage, delay_level: int) -> bool:
         """Give a message back to its broker, or send it to the group's retry topic.
 
-        Return False if neither accepted it.
+        Messages of static topics go to the retry topic, as in Java. Return False if neither accepted it.
         """
         max_retries = USUAL_RETRIES if self.config.max_reconsume == -1 else self.config.max_reconsume
+        if message.queue.broker.startswith(LOGICAL_BROKER):
+            is_accepted = await self._send_to_retry(message, message.reconsume_times + 1, max_retries)
+            if is_accepted:
+                self._saw_back(message, by_broker=False)
+            return is_accepted
         by_broker = True
         try:
             await broker_api.send_back(self.instance, self.group, message, delay_level, max_retries)

@@ -23,7 +23,7 @@ from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError
 from engine.client.events import EventStream, Paced, Started, Stopped
 from engine.client.messages import check_group
 from engine.client.repeated_warnings import warn
-from engine.client.routes import MASTER, TopicRoute, read_route
+from engine.client.routes import MASTER, MessageQueue, TopicRoute, read_route
 from engine.errors import cause_of
 from engine.remoting.answers import reading
 from engine.remoting.codes import RequestCode, ResponseCode
@@ -317,6 +317,15 @@ class ClientInstance:
             if (address := route.address(broker, broker_id)) is not None:
                 return address
         raise NoRoute(sentence("The broker[{broker}] not exist", broker=broker))
+
+    def broker_of(self, queue: MessageQueue) -> str:
+        """Return the broker of a queue; of a logical queue the one that leads it."""
+        route = self._routes.get(queue.topic)
+        return queue.broker if route is None else route.leaders.get(queue, queue.broker)
+
+    def queue_address(self, queue: MessageQueue, broker_id: int = MASTER) -> str:
+        """Return the address of a queue's broker. Raises :class:`NoRoute`."""
+        return self.address(self.broker_of(queue), broker_id)
 
     # Heartbeats
 

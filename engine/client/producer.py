@@ -316,7 +316,7 @@ class Producer(ClientPart):
         start_ms = _now()
         for hook in self._hooks:
             hook.before(first_message, chosen)
-        connection = await self.instance.connection(self.instance.address(chosen.broker))
+        connection = await self.instance.connection(self.instance.queue_address(chosen))
         if connection.must_wait_to_write:
             await connection.room_to_write()
         self.instance.write(connection, self._request(message, encoded, chosen))
@@ -412,7 +412,7 @@ class Producer(ClientPart):
                 failure = failure or TimeoutError("sendDefaultImpl call timeout")
                 break
             last_queue = target
-            brokers.append(target.broker)
+            brokers.append(self.instance.broker_of(target))
             try_start_ms = _now()
             try:
                 result = await self._try(message, first_message, encoded, target, remaining_ms / 1000)
@@ -534,7 +534,7 @@ class Producer(ClientPart):
             "j": "0",
             "k": "false",
             "m": "false",
-            "n": queue.broker,
+            "n": self.instance.broker_of(queue),
         }
         code = RequestCode.SEND_MESSAGE_V2
         if not isinstance(message, Message):
@@ -556,7 +556,7 @@ class Producer(ClientPart):
     ) -> SendResult:
         for hook in self._hooks:
             hook.before(first_message, queue)
-        address = self.instance.address(queue.broker)
+        address = self.instance.queue_address(queue)
         answer = await self.instance.ask(address, self._request(message, encoded, queue), timeout_s)
         status = STATUSES.get(answer.code)
         if status is None:
@@ -608,9 +608,9 @@ class Producer(ClientPart):
             "fromTransactionCheck": False,
             "msgId": message.msg_id,
             "transactionId": result.transaction_id,
-            "bname": result.queue.broker,
+            "bname": self.instance.broker_of(result.queue),
         }
-        await self._end_transaction(self.instance.address(result.queue.broker), fields, words)
+        await self._end_transaction(self.instance.queue_address(result.queue), fields, words)
         self._emit_transaction(message.topic, message.msg_id, state, checked=False)
         return result, state
 
@@ -693,7 +693,7 @@ class Producer(ClientPart):
         """Recall a message that is not due yet (5.3), and return its unique id. Raises :class:`BrokerRefused`."""
         queues = await self.queues(topic)
         fields = {"producerGroup": self.group, "topic": topic, "recallHandle": handle}
-        address = self.instance.address(queues[0].broker)
+        address = self.instance.queue_address(queues[0])
         answer = await self.instance.call(
             address, RequestCode.RECALL_MESSAGE, fields, timeout_s=self.config.send_timeout
         )

@@ -2,7 +2,7 @@
 docs/protocol/clients.md#queue-choice, #rebalance). Pure.
 
 Java: ``TopicRouteData``, ``TopicPublishInfo``, ``MQClientInstance.topicRouteData2TopicPublishInfo`` and
-``topicRouteData2TopicSubscribeInfo``.
+``topicRouteData2TopicSubscribeInfo``; of a static topic ``ClientMetadata.topicRouteData2EndpointsForStaticTopic``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ MASTER = 0
 """``brokerId`` of a master."""
 READ, WRITE = 4, 2
 """Bits of a topic's permission."""
+LOGICAL_BROKER = "__syslo__"
+"""Beginning of the broker name in the logical queues of a static topic; the mapping's scope follows."""
+GLOBAL_SCOPE = "__global__"
+NO_BROKER = "__syslo__none__"
+"""Broker of a logical queue that no broker leads."""
 
 
 class MessageQueue(NamedTuple):
@@ -61,10 +66,14 @@ class TopicRoute:
     brokers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     order: str = ""
     """``orderTopicConf``: ``broker-a:4;broker-b:4``; if set, only these queues are sent to."""
+    leaders: Mapping[MessageQueue, str] = field(default_factory=dict)
+    """The logical queues of a static topic, and the broker that leads each."""
 
     @cached_property
     def publish_queues(self) -> tuple[MessageQueue, ...]:
-        """The queues that may be sent to: of brokers with a master and write permission, by broker name."""
+        """The queues that may be sent to: of brokers with a master and write permission, by broker name; of a static
+        topic its logical queues.
+        """
         if self.order:
             return tuple(
                 MessageQueue(self.topic, name, number)
@@ -73,6 +82,8 @@ class TopicRoute:
                 if count.isdecimal()
                 for number in range(int(count))
             )
+        if self.leaders:
+            return tuple(sorted(self.leaders, key=lambda queue: queue.queue_id))
         return tuple(
             MessageQueue(self.topic, queue_data.broker, number)
             for queue_data in sorted(self.queues, key=lambda queue_data: java_order(queue_data.broker))
@@ -82,8 +93,10 @@ class TopicRoute:
 
     @cached_property
     def subscribe_queues(self) -> tuple[MessageQueue, ...]:
-        """The queues that are read: of all brokers with read permission, sorted as every client sorts them."""
-        queues = {
+        """The queues that are read: of all brokers with read permission, sorted as every client sorts them; of a static
+        topic its logical queues.
+        """
+        queues = set(self.leaders) or {
             MessageQueue(self.topic, queue_data.broker, number)
             for queue_data in self.queues
             if queue_data.permission & READ
@@ -109,6 +122,25 @@ class TopicRoute:
         return TopicRoute(topic, new_queues, self.brokers)
 
 
+def _read_leaders(topic: str, mappings: Mapping[str, Any]) -> dict[MessageQueue, str]:
+    """Return the logical queues of a static topic and the broker that leads each: of several that say so the one with
+    the newest mapping.
+    """
+    rows = [row for name in mappings if (row := member_object(mappings, name)).get("scope")]
+    rows.sort(key=lambda row: -int(row.get("epoch") or 0))
+    leaders: dict[MessageQueue, str] = {}
+    for row in rows:
+        scope = str(row["scope"])
+        broker = LOGICAL_BROKER + (scope.removeprefix("__") if scope == GLOBAL_SCOPE else scope)
+        for number in range(int(row.get("totalQueues") or 0)):
+            leaders.setdefault(MessageQueue(topic, broker, number), NO_BROKER)
+        for number in map(int, member_object(row, "currIdMap")):
+            queue = MessageQueue(topic, broker, number)
+            if leaders.get(queue, NO_BROKER) == NO_BROKER:
+                leaders[queue] = str(row["bname"])
+    return leaders
+
+
 def read_route(topic: str, body: bytes) -> TopicRoute:
     """Read the body of GET_ROUTEINFO_BY_TOPIC's answer, in a block of :func:`engine.remoting.answers.reading`."""
     record = json_object(body)
@@ -125,4 +157,6 @@ def read_route(topic: str, body: bytes) -> TopicRoute:
         )
         for row in member_objects(record, "queueDatas")
     )
-    return TopicRoute(topic, queues, brokers, str(record.get("orderTopicConf") or ""))
+    has_mappings = bool(record.get("topicQueueMappingByBroker"))
+    leaders = _read_leaders(topic, member_object(record, "topicQueueMappingByBroker")) if has_mappings else {}
+    return TopicRoute(topic, queues, brokers, str(record.get("orderTopicConf") or ""), leaders)

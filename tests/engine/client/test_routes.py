@@ -65,3 +65,21 @@ def test_a_body_without_a_route(body: bytes) -> None:
     with pytest.raises(UnexpectedAnswer):
         read_route("T", body)
     assert TopicRoute("T").publish_queues == ()
+
+
+def mapping(broker: str, epoch: int, led: str, total: int = 3, scope: str = "__global__") -> str:
+    return (
+        f'"{broker}":{{"bname":"{broker}","currIdMap":{led},"dirty":false,"epoch":{epoch},"scope":"{scope}",'
+        f'"topic":"T","totalQueues":{total}}}'
+    )
+
+
+def test_a_static_topic_has_logical_queues_of_the_brokers_that_lead_them() -> None:
+    """Of two brokers that lead a queue the newer mapping counts, as in Java; a queue that none leads is listed."""
+    mappings = ",".join((mapping("broker-a", 1, "{0:0,1:1}"), mapping("broker-b", 2, '{"0":4}')))
+    route = read_route("T", BARE[:-1] + f',"topicQueueMappingByBroker":{{{mappings}}}}}'.encode())
+    queues = [MessageQueue("T", "__syslo__global__", number) for number in range(3)]
+    assert route.publish_queues == route.subscribe_queues == tuple(queues)
+    assert [route.leaders[queue] for queue in queues] == ["broker-b", "broker-a", "__syslo__none__"]
+    without = BARE[:-1] + b',"topicQueueMappingByBroker":null}'
+    assert read_route("T", without).leaders == {}
