@@ -54,6 +54,7 @@ COMMANDS = (
     "recover",
     "compat",
     "dispatch",
+    "repair",
     "set_values",
     "bench",
     "snapshot",

@@ -254,7 +254,9 @@ def _all_findings(
         store_findings += priorities.findings()
         store_findings += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
         store_findings += _until_unreadable(
-            index_findings.findings(store, log, index, queue_consequences.odd_units, starts.indexed_from)
+            index_findings.findings(
+                store, log, index, queue_consequences.odd_units | log.stand_ins, starts.indexed_from
+            )
         )
         stalls = list(_until_unreadable(stalled_dispatch.findings(store))) if is_decoded else []
         store_findings = [*stalled_dispatch.follow(store_findings, stalls), *stalls]

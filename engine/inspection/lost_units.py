@@ -6,6 +6,7 @@ entries and from the next readable item (:mod:`engine.codec.salvage`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -63,18 +64,20 @@ class _Entry:
     number: int
 
 
-def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
-    """The units that were in the ``size`` unreadable bytes from absolute ``offset`` on, in the order of the log."""
+def lost_units(store: StoreSnapshot, offset: int, size: int, max_units: int = MAX_UNITS) -> list[LostUnit]:
+    """The units that were in the ``size`` unreadable bytes from absolute ``offset`` on, in the order of the log;
+    ``max_units`` at most.
+    """
     end = offset + size
-    entries = {queue_entry.offset: queue_entry for queue_entry in _entries_into(store, offset, end)}
+    entries = {queue_entry.offset: queue_entry for queue_entry in _entries_into(store, offset, end, max_units)}
     try:
         data = memoryview(store.log.read(offset, min(size, MAX_READ_BYTES)))  # slices of it make no copies
     except CannotRead:
         data = memoryview(b"")
-    starts = sorted({offset, *entries})
+    starts = deque(sorted({offset, *entries}))
     units: list[LostUnit] = []
-    while starts and len(units) < MAX_UNITS:
-        unit_offset = starts.pop(0)
+    while starts and len(units) < max_units:
+        unit_offset = starts.popleft()
         entry, next_start = entries.get(unit_offset), starts[0] if starts else end
         sizes = [*([entry.size] if entry else []), next_start - unit_offset]
         salvaged = salvage(data[unit_offset - offset :], unit_offset, sizes)
@@ -89,7 +92,7 @@ def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
             continue
         units.append(unit)
         if unit_offset + unit.size < next_start:
-            starts.insert(0, unit_offset + unit.size)
+            starts.appendleft(unit_offset + unit.size)
     return units
 
 
@@ -105,6 +108,14 @@ def lost_at(store: StoreSnapshot, place: int) -> tuple[Damage, list[LostUnit]] |
         unit for unit in lost_units(store, item.offset, item.size) if unit.offset <= place < unit.offset + unit.size
     ]
     return (item, units) if units else None
+
+
+def entry_at(store: StoreSnapshot, offset: int) -> Entry | None:
+    """The entry of a simple queue that points to ``offset``; None if there is none or more than one."""
+    entries = list(_entries_into(store, offset, offset + 1, 2))
+    if len(entries) != 1:
+        return None
+    return Entry(entries[0].size, entries[0].topic, entries[0].queue_id, entries[0].number)
 
 
 def _lost_unit(unit_offset: int, entry: _Entry | None, salvaged: Salvage | None) -> LostUnit | None:
@@ -127,19 +138,19 @@ def _other_places(unit: Unit, entry: _Entry) -> Iterator[FieldFault]:
         yield FieldFault("queueOffset", unit.queue_offset, entry.number)
 
 
-def _entries_into(store: StoreSnapshot, start: int, stop: int) -> Iterator[_Entry]:
+def _entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int) -> Iterator[_Entry]:
     """Entries of simple queues that point into [start, stop) of the log."""
     queues = [
         queue for queues in store.queues_by_topic().values() for queue in queues.values() if queue.kind == "simple"
     ]
     for queue in queues if len(queues) <= MAX_QUEUES else ():
         try:
-            yield from _of_queue(queue, start, stop)
+            yield from _of_queue(queue, start, stop, max_entries)
         except CannotRead:
             continue
 
 
-def _of_queue(queue: AnyQueue, start: int, stop: int) -> Iterator[_Entry]:
+def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Iterator[_Entry]:
     if isinstance(queue, RocksQueueReader):
         lower = queue.min_offset
     else:
@@ -152,7 +163,7 @@ def _of_queue(queue: AnyQueue, start: int, stop: int) -> Iterator[_Entry]:
             lower = middle + 1
         else:
             upper = middle
-    for entry in queue.entries(lower, min(end, lower + MAX_UNITS)):
+    for entry in queue.entries(lower, min(end, lower + max_entries)):
         if entry.state != "entry" or entry.physical_offset >= stop:
             return
         if entry.physical_offset >= start and entry.size > 0:

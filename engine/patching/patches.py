@@ -27,11 +27,13 @@ class BadPatch(StoreError):
 class Patch:
     """A change of one file. ``file`` is its name below the store's folder, with ``/`` between folders.
 
-    ``why`` says what the change is for, ``gains`` what one gets by it, ``costs`` what is lost by it, "" for nothing.
+    ``name`` is that of the repair to which it belongs, "" for none. ``why`` says what the change is for, ``gains``
+    what one gets by it, ``costs`` what is lost by it, "" for nothing.
     """
 
     file: str
     why: str
+    name: str = ""
     gains: str = ""
     costs: str = ""
     kind: ClassVar[str]
@@ -194,7 +196,7 @@ def _patch_of(row: object, number: int) -> Patch:
 def _is_sound(patch: Any) -> bool:
     """Return True if every field has its type and every name stays below the store's folder."""
     names = [patch.file, *([patch.target] if isinstance(patch, MoveFile) else [])]
-    texts = [*names, patch.why, patch.gains, patch.costs]
+    texts = [*names, patch.name, patch.why, patch.gains, patch.costs]
     if not all(isinstance(text, str) for text in texts) or not all(map(is_inside, names)):
         return False
     match patch:

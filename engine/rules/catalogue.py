@@ -262,6 +262,16 @@ CL12 = _rule(
     },
     needs=LOG,
 )
+CL15 = _rule(
+    "CL15",
+    "note",
+    "Placeholders of lost messages",
+    "storescope repair put a unit without content where the bytes of a message were destroyed. The messages behind it "
+    "keep their physical offsets and their queue offsets. A Java client from 5.0 on skips a placeholder; other clients "
+    "hand an empty body to the application, with the property STORESCOPE_LOST.",
+    "no action needed. If a replica or a producer still has these messages, send them again.",
+    needs=SEEN,
+)
 CL14 = _rule(
     "CL14",
     "error",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec import flipped_bits, properties
+from engine.codec import filler, flipped_bits, properties
 from engine.codec.columns import BAD, UnitColumns
 from engine.codec.crc import crc31, hex_crc
 from engine.files.layout import queue_file_name
@@ -107,6 +107,17 @@ def broken_properties(columns: UnitColumns, rows: int) -> Rows:
     return np.setdiff1d(broken, wrong_crc(columns, rows)) if len(broken) else broken
 
 
+def stand_ins(columns: UnitColumns, rows: int) -> Rows:
+    """Rows that hold the place of a lost message (:mod:`engine.codec.filler`)."""
+    flagged = np.flatnonzero(filler.has_its_flags(columns.sys_flag[:rows]))
+    chosen = [
+        row
+        for row in flagged.tolist()
+        if filler.is_stand_in(int(columns.sys_flag[row]), columns.body(row), columns.raw_properties(row))
+    ]
+    return np.array(chosen, np.intp)
+
+
 TextAndEvidence = tuple[str, dict[str, Any]]
 """The text and the evidence of a finding."""
 
@@ -197,6 +208,11 @@ def _describe_time(columns: UnitColumns, row: int) -> TextAndEvidence:
     return sentence("Stored before an earlier unit"), {"found": int(columns.store_timestamp[row])}
 
 
+def _describe_stand_in(columns: UnitColumns, row: int) -> TextAndEvidence:
+    name = f"{columns.raw_topic(row).decode('utf-8', 'replace')}/{columns.queue_id[row]}/{columns.queue_offset[row]}"
+    return name, {}
+
+
 UNIT_RULES: tuple[UnitRule, ...] = (
     UnitRule(catalogue.CL05, lambda columns, rows, _: np.flatnonzero(stale(columns, rows)), _describe_place),
     UnitRule(catalogue.CL03, lambda columns, rows, _: wrong_crc(columns, rows), _describe_crc),
@@ -206,6 +222,7 @@ UNIT_RULES: tuple[UnitRule, ...] = (
         lambda *block: np.array([step.row for step in steps_back(*block)], np.intp),
         _describe_time,
     ),
+    UnitRule(catalogue.CL15, lambda columns, rows, _: stand_ins(columns, rows), _describe_stand_in),
 )
 
 

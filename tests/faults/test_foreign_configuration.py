@@ -48,6 +48,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "compat": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "diff": [(READS, ["STORE", "STORE"])],
+    "repair": [(WRITES, ["STORE"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "set-offset": [(WRITES, ["STORE", "readers", "Orders", "0", "1", "--yes"])],
     "set-delay-offset": [(WRITES, ["STORE", "1", "0", "--yes"])],
     "set-checkpoint": [(WRITES, ["STORE", "physicMsgTimestamp", "1", "--yes"])],

@@ -62,6 +62,7 @@ COMMAND_LINES = {
     "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "diff": [["diff", "STORE", "STORE"]],
+    "repair": [["repair", "STORE"], ["repair", "STORE", "--to", "NEW"], ["repair", "STORE", "--apply", "--yes"]],
     "set_values": [
         ["set-offset", "STORE", "readers", "Orders", "0", "1", "--plan"],
         ["set-offset", "STORE", "readers", "Orders", "0", "1", "--yes"],

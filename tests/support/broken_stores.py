@@ -11,11 +11,12 @@ from pathlib import Path
 
 import made_rocksdb
 from dledger_damage import as_dledger
-from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
+from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, HandmadeUnit, add_key
 from made_rocksdb import make_database
 from planted_faults import patch, read
 
 from engine.codec import (
+    filler,
     rocksdb_index_rows,
     rocksdb_pop_rows,
     rocksdb_timer_rows,
@@ -55,6 +56,20 @@ def index_row_to_nowhere(root: Path, handmade: HandmadeStore) -> None:
 
 def pop_row_without_json(root: Path, _handmade: HandmadeStore) -> None:
     make_database(root / "kvStore", {rocksdb_pop_rows.FAMILY: {struct.pack(">q", 1 << 40) + b"g@Orders": b"no json"}})
+
+
+def stand_in(unit: HandmadeUnit) -> bytes:
+    """Return the unit that ``repair`` puts where a message is lost."""
+    data = filler.placeholder(
+        unit.size,
+        physical_offset=unit.offset,
+        topic=unit.topic,
+        queue_id=unit.queue_id,
+        queue_offset=unit.queue_offset,
+        store_timestamp=unit.store_timestamp,
+    )
+    assert data is not None
+    return data
 
 
 def log(root: Path, offset: int, data: bytes) -> None:
@@ -415,6 +430,7 @@ BROKEN = {
     "CL10": early_blank,
     "CL11": lambda root, store: zero_log_from(root, store.units[50].offset),
     "CL12": unmounted,
+    "CL15": lambda root, store: log(root, store.units[20].offset, stand_in(store.units[20])),
     "CL14": log_of_another_store,
     "CQ15": ext_files_gone,
     "CQ16": rocksdb_minimum_too_high,

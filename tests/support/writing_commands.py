@@ -7,6 +7,7 @@ WRITERS = {
     "serve": ["serve", "STORE", "--port", "0", "--namesrv-port", "0"],
     "recover": ["recover", "STORE", "--apply", "--yes"],
     "dispatch": ["dispatch", "STORE", "--yes"],
+    "repair": ["repair", "STORE", "--apply", "--yes"],
     "set_values": ["set-checkpoint", "STORE", "physicMsgTimestamp", "1", "--yes"],
     "replay": ["replay", "RECORDING", "--store", "STORE", "--yes"],
     "replicate": ["replicate", "127.0.0.1:9", "STORE"],

@@ -278,8 +278,8 @@ def _step(text: str, command: str | None) -> Json:
 
 
 _NO_END = 1 << 62
-WITHOUT_MESSAGES = frozenset({"damage", "gap", "stale", "cut", "other"})
-"""Kinds of broken places without any readable message."""
+WITHOUT_MESSAGES = frozenset({"damage", "gap", "stale", "cut", "other", "placeholder"})
+"""Kinds of places without any readable message."""
 
 
 class LostSpan(NamedTuple):

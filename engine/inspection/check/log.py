@@ -90,6 +90,8 @@ class LogCheck:
         self._blank: tuple[int, int] | None = None
         self._roomy: list[tuple[int, int, int]] = []
         self.bad_crc: list[int] = []
+        self.stand_ins: set[int] = set()
+        """Offsets of the units that hold the place of a lost message; of the first :data:`MAX_RETAINED`."""
         self._no_crc = 0
         """Number of units that store CRC 0; only the first is reported, with this count."""
         self.end = 0
@@ -334,6 +336,8 @@ class LogCheck:
                     self._stale(columns, broken, rule)
                 case "CL08":  # the clock reports all its steps together
                     pass
+                case "CL15":  # neighbouring units make one finding
+                    self._note_stand_ins(columns, broken, rule)
                 case _:
                     self._report_each(columns, broken, rule)
         times = columns.store_timestamp[:rows][~stale]
@@ -367,6 +371,16 @@ class LogCheck:
             if span.units == 1:
                 earlier = columns.store_timestamp[:row][~log_rules.stale(columns, row)]
                 self._begin(span, int(earlier[-1]) if len(earlier) else self._last_time)
+
+    def _note_stand_ins(self, columns: UnitColumns, found_rows: log_rules.Rows, unit_rule: log_rules.UnitRule) -> None:
+        for row in found_rows.tolist():
+            offset, size = int(columns.offset[row]), int(columns.size[row])
+            span = self.spans.add(offset, offset + size, "placeholder", unit_rule.describe(columns, row)[0], 1)
+            if span.units == 1:
+                time = int(columns.store_timestamp[row])
+                span.time_before = span.time_after = time
+            if len(self.stand_ins) < MAX_RETAINED:
+                self.stand_ins.add(offset)
 
     # -- times around broken places
 
@@ -586,6 +600,14 @@ class LogCheck:
             )
             evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
             return catalogue.CL05.finding(text, file, span.start, evidence)
+        if span.kind == "placeholder":
+            text = plural(
+                "{n:,} unit from here on holds the place of a lost message: {first}",
+                "{n:,} units from here on hold the places of lost messages, the first is {first}",
+                n=span.units,
+                first=span.reason,
+            )
+            return catalogue.CL15.finding(text, file, span.start, span.evidence())
         if span.kind == "other":
             return self._foreign_file_finding(span)
         if self._is_no_log(span):

@@ -20,7 +20,7 @@ class Span:
 
     start: int
     end: int
-    kind: str  # damage, gap, stale, cut, other
+    kind: str  # damage, gap, stale, cut, other, placeholder
     reason: str
     units: int = 0
     entries: int = 0

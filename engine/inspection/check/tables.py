@@ -151,7 +151,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
     has_backup = table.bak is not None and table.bak.state != "missing"
     text = sentence(_GONE[is_gone, has_backup], file=table.name, harm=HARM[table.name])
     evidence: dict[str, Any] = {"expected": sentence("a table"), "found": table.main.complaint, "witnesses": witnesses}
-    other_case = _in_other_case(store, table.name)
+    other_case = file_in_other_case(store, table.name)
     if other_case is not None:
         evidence[HAPPENED] = sentence(
             "the table {name} has a name in another case ({other}), which no broker reads",
@@ -175,7 +175,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
     yield catalogue_tables.CF03.finding(text, path, None, evidence, lighter, command=command)
 
 
-def _in_other_case(store: StoreSnapshot, name: str) -> str | None:
+def file_in_other_case(store: StoreSnapshot, name: str) -> str | None:
     """The name of a file below ``config/`` that differs from a table's in upper and lower case only."""
     assert store.paths is not None
     if not store.reading.exists(store.paths.config):

@@ -198,7 +198,7 @@ public final class CommandClient {
 
         @Override
         public LocalTransactionState executeLocalTransaction(Message m, Object arg) {
-            printLine("executing", "keys", List.of(m.getKeys()), "transactionId", m.getTransactionId(), "properties", new TreeMap<>(m.getProperties()));
+            printLine("executing", "keys", m.getKeys() == null ? List.of() : List.of(m.getKeys()), "transactionId", m.getTransactionId(), "properties", new TreeMap<>(m.getProperties()));
             return switch (m.getUserProperty("plan")) {
                 case "commit" -> LocalTransactionState.COMMIT_MESSAGE;
                 case "rollback" -> LocalTransactionState.ROLLBACK_MESSAGE;
@@ -222,7 +222,7 @@ public final class CommandClient {
     // Consumers
 
     private static Object[] messagePairs(MessageExt m, Object... furtherPairs) {
-        List<Object> pairs = new ArrayList<>(Arrays.asList("topic", m.getTopic(), "keys", List.of(m.getKeys()), "tags", m.getTags(), "body",
+        List<Object> pairs = new ArrayList<>(Arrays.asList("topic", m.getTopic(), "keys", m.getKeys() == null ? List.of() : List.of(m.getKeys()), "tags", m.getTags(), "body",
             new String(m.getBody(), StandardCharsets.UTF_8), "msgId", m.getMsgId(), "offsetMsgId",
             m instanceof MessageClientExt own ? own.getOffsetMsgId() : null, "queueId", m.getQueueId(), "queueOffset", m.getQueueOffset(),
             "reconsumeTimes", m.getReconsumeTimes(), "storeSize", m.getStoreSize(), "sysFlag", m.getSysFlag(), "flag", m.getFlag(),

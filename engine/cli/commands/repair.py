@@ -1,0 +1,280 @@
+"""``repair``: what could be mended in a damaged store, a mended copy of it, or the mend in the store itself."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.cli.backup import add_consent, ask_consent, backed_up
+from engine.cli.commands.recover import undo
+from engine.cli.finding_text import losses_text
+from engine.cli.options import (
+    Parser,
+    add_command,
+    add_release,
+    add_store,
+    common_options,
+    open_to_write,
+    read_config,
+    stated_release,
+)
+from engine.cli.output import Column, Output, Progress, escape_controls
+from engine.config import MessageStoreConfig
+from engine.english import number_of
+from engine.errors import StoreError, UsageError
+from engine.files.atomic_file import write_atomically
+from engine.files.store_folders import settle_folders
+from engine.inspection.copy_out import copy_out, plan_copy
+from engine.inspection.derived_config import derived_config
+from engine.inspection.recovery import without_log
+from engine.inspection.snapshot import open_store
+from engine.mapped.disk import RealDisk
+from engine.mapped.store_lock import StoreLock
+from engine.patching.apply import apply_patches, check_patches
+from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, WriteBytes, loads
+from engine.releases import Release
+from engine.repair.repair import Repair
+from engine.repair.repair_plan import NAMES, RULES, RepairPlan, State, plan_repairs
+from engine.sentences import sentence
+from engine.services.opening import refuse_linked_files, refuse_undecoded
+from engine.store.recovery.plan import EmptyLog, RecoveryPlan
+
+MAX_SHOWN_PATCHES = 40
+MAX_SHOWN_RULES = 8
+_PATCHES = (
+    Column("Patch", "n", "number"),
+    Column("File", "file"),
+    Column("Offset", "offset", "number"),
+    Column("Bytes", "bytes", "number"),
+    Column("What", "what", "plain"),
+    Column("Why", "why"),
+)
+
+
+def register(commands: Any) -> None:
+    parser: Parser = add_command(
+        commands,
+        "repair",
+        "Show what can be mended in a damaged store; mend a copy (--to), or the store itself (--apply, writes)",
+        "repair ~/store",
+        "repair ~/store --plan --finding CL01",
+        "repair ~/store --to ~/mended",
+        "repair ~/store --apply",
+        "repair ~/store --undo ~/store.kept-20261129-211117",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument("--plan", action="store_true", help="show every patch; change nothing")
+    parser.add_argument(
+        "--to", metavar="NEW", help="write a mended copy into this new folder; the store stays as it is"
+    )
+    parser.add_argument(
+        "--apply", action="store_true", help="mend the store itself, after a question; keeps what changes"
+    )
+    parser.add_argument(
+        "--undo", metavar="FOLDER", help="restore every byte that --apply changed, from its backup folder"
+    )
+    parser.add_argument(
+        "--finding",
+        action="append",
+        default=[],
+        metavar="ID",
+        help=f"only what mends this finding of check, or this repair ({', '.join(NAMES)}); may be repeated",
+    )
+    parser.add_argument("--patches", metavar="FILE", help="use the patches of this file, written with --save")
+    parser.add_argument("--save", metavar="FILE", help="also write the patches to this file")
+    add_release(parser, "show the start of this RocketMQ release (default: the one that probably wrote the store)")
+    add_consent(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the repairs; with ``--to`` or ``--apply`` do them."""
+    if args.plan + args.apply + (args.to is not None) + (args.undo is not None) > 1:
+        raise UsageError(sentence("--plan, --to, --apply and --undo exclude each other"))
+    if args.undo is not None:
+        return undo(args, out)
+    known = {*NAMES, *RULES}
+    for name in args.finding:
+        if name not in known:
+            raise UsageError(
+                sentence("nothing mends {name}: expected one of {names}", name=name, names=", ".join(sorted(known)))
+            )
+    if args.apply:
+        _refuse_to_write(args, out)
+    planned = _plan(args, out)
+    _show(planned, args, out)
+    if args.save is not None:
+        write_atomically(Path(args.save), PatchList(planned.patches).dumps())
+    if args.to is not None:
+        return _mend_copy(args, planned, out)
+    if args.apply:
+        return _mend(args, planned, out)
+    return 0
+
+
+def _refuse_to_write(args: argparse.Namespace, out: Output) -> None:
+    """Raise the reason why the store itself may not be changed, before it is read for long."""
+    with open_to_write(args, out) as store:
+        path, config = store.path, store.config
+        if store.lock_state == "held":
+            StoreLock(path / "lock").release()  # raises, and names the holder
+        if store.dledger is not None:
+            raise StoreError(sentence("nothing was changed: the log belongs to a DLedger group"), file=str(path))
+    refuse_undecoded(path)
+    refuse_linked_files(settle_folders(path, config).written, RealDisk())
+
+
+class _Planned:
+    """The patches to be made, and what is known of them."""
+
+    def __init__(
+        self,
+        path: Path,
+        patches: Sequence[Patch],
+        plan: RepairPlan | None,
+        empty_log: EmptyLog | None,
+        release: Release,
+    ) -> None:
+        self.path = path
+        self.patches = tuple(patches)
+        self.plan = plan
+        self.empty_log = empty_log
+        self.release = release
+
+
+def _plan(args: argparse.Namespace, out: Output) -> _Planned:
+    with open_to_write(args, out) as store:
+        if store.kind != "store":
+            raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
+        path, release, empty_log = store.path, stated_release(args, store), without_log(store)
+    if args.patches is not None:
+        patches = loads(Path(args.patches).read_bytes())
+        check_patches(path, patches)
+        return _Planned(path, tuple(patches), None, empty_log, release)
+    config = read_config(args)
+    with Progress("check", 1, out.quiet) as progress:
+        plan = plan_repairs(path, config, release, only=args.finding, progress=progress.update)
+    return _Planned(path, plan.patches, plan, empty_log, release)
+
+
+def _show(planned: _Planned, args: argparse.Namespace, out: Output) -> None:
+    plan = planned.plan
+    for repair in plan.repairs if plan is not None else ():
+        out.record(repair.record())
+    if out.as_json:
+        for number, patch in enumerate(planned.patches, 1):
+            out.record(patch.record(number))
+        if plan is not None:
+            out.record(plan.record())
+        return
+    for line in _lines(planned):
+        out.line(line)
+    if not args.plan:
+        return
+    for number, patch in enumerate(planned.patches[:MAX_SHOWN_PATCHES], 1):
+        out.record(_row(number, patch), _PATCHES)
+    out.flush()
+    if len(planned.patches) > MAX_SHOWN_PATCHES:
+        out.line(
+            f"and {number_of(len(planned.patches) - MAX_SHOWN_PATCHES, 'more patch', 'more patches')}: --json or --save"
+        )
+
+
+def _lines(planned: _Planned) -> Iterator[str]:
+    """Say what would be mended, in numbers."""
+    plan = planned.plan
+    if plan is None:
+        yield f"{number_of(len(planned.patches), 'patch fits', 'patches fit')} this store."
+        return
+    if not plan.repairs:
+        if not plan.before.findings:
+            yield "Nothing to mend: check finds nothing that is worse than a note."
+        else:
+            yield "Nothing that check finds here can be mended by changing bytes:"
+            yield f"  {_rules(plan.before)}"
+        return
+    for number, repair in enumerate(plan.repairs, 1):
+        yield from _repair_lines(number, repair)
+    yield "With all of it:"
+    yield f"  Findings of check: {_rules(plan.before)} → {_rules(plan.after)}"
+    for before, after in zip(plan.before.starts, plan.after.starts, strict=True):
+        yield f"  The next start of RocketMQ {before.release}:"
+        yield f"    it starts: {_yes(before.will_start)} → {_yes(after.will_start)}"
+        yield f"    the log ends at: {before.end_offset:,} → {after.end_offset:,}"
+        yield f"    lost: {_lost(before)} → {_lost(after)}"
+
+
+def _repair_lines(number: int, repair: Repair) -> Iterator[str]:
+    yield f"{number}. {escape_controls(repair.title)} ({repair.name})"
+    yield f"   Gains: {escape_controls(repair.gains)}"
+    yield f"   Costs: {escape_controls(repair.costs) or 'nothing'}"
+    doubt = "" if repair.certainty == "certain" else "; the new bytes are likely, not proven"
+    yield f"   Changes: {number_of(len(repair.patches), 'place', 'places')}{doubt}"
+
+
+def _rules(state: State) -> str:
+    counts = Counter(finding.id for finding in state.findings)
+    shown = [f"{rule} {count}×" if count > 1 else rule for rule, count in sorted(counts.items())[:MAX_SHOWN_RULES]]
+    return ", ".join([*shown, *(["…"] if len(counts) > MAX_SHOWN_RULES else [])]) or "none"
+
+
+def _yes(answer: bool) -> str:
+    return "yes" if answer else "no"
+
+
+def _lost(start: RecoveryPlan) -> str:
+    messages = sum(loss.messages for loss in (start.undispatched, start.dropped) if loss is not None)
+    return losses_text(messages, start.misnumbered, loses_new_messages=start.loses_new_messages)
+
+
+def _row(number: int, patch: Patch) -> dict[str, Any]:
+    offset: int | None = None
+    match patch:
+        case WriteBytes():
+            what, size, offset = "write", len(patch.new), patch.offset
+        case RemoveFile():
+            what, size = "remove", patch.size
+        case MoveFile():
+            what, size = f"rename to {patch.target}", patch.size
+        case _:
+            what, size = "write the file", len(getattr(patch, "new", b""))
+    return {"n": number, "file": patch.file, "offset": offset, "bytes": size, "what": what, "why": patch.why}
+
+
+def _mend_copy(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
+    plan = plan_copy(planned.path, args.to)
+    if not planned.patches:
+        out.line("No copy was written.")
+        return 0
+    with Progress("copy", plan.bytes, out.quiet) as progress:
+        done = copy_out(plan, progress.update)
+    done.manifest.unlink()  # it has the hashes of the files before the patches
+    apply_patches(plan.destination, PatchList(planned.patches), RealDisk())
+    out.record({"type": "patched", "path": str(plan.destination), "patches": len(planned.patches), "kept": None})
+    if not out.as_json:
+        patches = number_of(len(planned.patches), "patch", "patches")
+        out.line(f"The mended copy is in {shlex.quote(str(plan.destination))} ({patches}); the store stays as it is.")
+    return 0
+
+
+def _mend(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
+    if not planned.patches:
+        return 0
+    path = planned.path
+    with open_store(path, read_config(args)) as store:
+        config: MessageStoreConfig = derived_config(store)
+    question = f"{number_of(len(planned.patches), 'place', 'places')} of {path} will be changed."
+    if not ask_consent(args, [question], "Change the store?", empty_log=planned.empty_log):
+        return 2
+    with backed_up(args, path, config, rewrites_log=True) as backup, backup.lock():
+        apply_patches(path, PatchList(planned.patches), backup.store_disk or RealDisk())
+    out.record({"type": "patched", "path": str(path), "patches": len(planned.patches), "kept": backup.record})
+    if not out.as_json:
+        out.line(f"{shlex.quote(str(path))} was mended: {number_of(len(planned.patches), 'patch', 'patches')}.")
+    backup.say(out)
+    return 0

@@ -1,0 +1,417 @@
+"""Mend the bytes of the commit log: messages whose fields were overwritten, and damage that ends the log too early
+(docs/formats/repair.md#log).
+
+A damaged place is divided at the offsets that queue entries name. In each part that a message was in, the message is
+put right if all its wrong fields can be told from the others; else a unit without content takes its place and its
+queue offset (:mod:`engine.codec.filler`). What lies between the parts is covered by a unit that is in no queue::
+
+    |  message  |  overwritten  |  overwritten  | bytes nobody names |  message  |
+                 put right       placeholder     filler
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.codec import filler
+from engine.codec import properties as props
+from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.crc import crc31
+from engine.codec.encode import Message, encode_unit
+from engine.codec.flipped_bits import explain
+from engine.codec.message import (
+    BORN_HOST_V6,
+    COMMIT,
+    COMPRESSED,
+    COMPRESSION_MASK,
+    INNER_BATCH,
+    MULTI_TAGS,
+    NEED_UNWRAP,
+    STORE_HOST_V6,
+    TRANSACTION_MASK,
+    Unit,
+    decode,
+    list_fields,
+)
+from engine.codec.unit_scan import Blank, Damage
+from engine.errors import CorruptUnit
+from engine.inspection.block_scan import scan_log
+from engine.inspection.lost_units import LostUnit, entry_at, lost_units
+from engine.inspection.snapshot import StoreSnapshot
+from engine.patching.patches import WriteBytes
+from engine.repair.repair import Certainty, Repair
+from engine.sentences import join, plural, sentence
+from engine.system_names import HALF_TOPIC, SCHEDULE_TOPIC
+
+NAME = "log"
+RULES = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
+MAX_STALE_UNITS = 1000
+"""Maximum number of units with a wrong offset field that are looked at."""
+MAX_UNITS = 100_000
+"""Maximum number of messages in one damaged place; a place with more is left as it is."""
+MAX_DAMAGE_BYTES = 256 << 20
+_BODY_LENGTH_AT = 84
+"""Position of BODYLEN in a unit with IPv4 hosts: fields before it can be told from queue entry and neighbours."""
+_CRC_SPAN = range(8, 12)
+_ZLIB_HEAD = b"\x78"
+_KNOWN_FLAGS = (
+    COMPRESSED | MULTI_TAGS | TRANSACTION_MASK | BORN_HOST_V6 | STORE_HOST_V6 | NEED_UNWRAP | INNER_BATCH
+) | COMPRESSION_MASK
+_CLOCK_TOLERANCE_MS = 60_000
+_MAX_NAMED = 20
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The patches so far, and what they do."""
+
+    patches: list[WriteBytes] = field(default_factory=list)
+    restored: list[LostUnit | Unit] = field(default_factory=list)
+    replaced: list[LostUnit | Unit] = field(default_factory=list)
+    unnamed_bytes: int = 0
+    unverified: int = 0
+    """Messages put right whose body cannot be checked, because its CRC was overwritten too."""
+
+    def add(self, other: _Plan) -> None:
+        """Add what another plan does."""
+        self.patches += other.patches
+        self.restored += other.restored
+        self.replaced += other.replaced
+        self.unnamed_bytes += other.unnamed_bytes
+        self.unverified += other.unverified
+
+
+def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = ()) -> Repair | None:
+    """Return the repair of every damaged place of the log that can be mended; None if there is none.
+
+    ``kept_to`` is the place where the next start would cut the log, or its end. ``odd_units`` are the offsets of units
+    whose queue entries say another queue or queue offset than they (CL09). Raises :class:`engine.errors.CannotRead` if
+    the log cannot be read.
+    """
+    if store.kind != "store" or store.dledger is not None:
+        return None
+    mender = _LogMender(store)
+    last_time = 0
+    damages: list[tuple[Damage, int]] = []
+    bodies: list[int] = []
+    stale: list[int] = []
+    for block in scan_log(store.log):
+        if isinstance(block, Damage):
+            damages.append((block, last_time))
+        elif isinstance(block, UnitColumns):
+            units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+            last_time = int(block.store_timestamp[units - 1]) if units else last_time
+            bodies += block.offset[: block.count][block["crc"] == BAD].tolist()
+            stale += block.offset[:units][block.physical_offset[:units] != block.offset[:units]].tolist()
+            if units < block.count:
+                mender.blank(int(block.offset[units]), int(block.size[units]))
+    misplaced = {*stale[:MAX_STALE_UNITS], *odd_units}
+    for offset in sorted(misplaced):
+        mender.address(offset)
+    for offset in bodies:
+        if offset not in misplaced:
+            mender.body(offset, kept_to)
+    for damage, time in damages:
+        mender.cover(damage, time)
+    plan = mender.plan
+    if not plan.patches:
+        return None
+    plan.patches.sort(key=lambda patch: (patch.file, patch.offset))
+    return _as_repair(plan)
+
+
+def _as_repair(plan: _Plan) -> Repair:
+    gains = []
+    if plan.restored:
+        gains.append(
+            plural(
+                "{n:,} message is put right and can be read again",
+                "{n:,} messages are put right and can be read again",
+                n=len(plan.restored),
+            )
+        )
+    gains.append(sentence("a start reads on behind the damage; messages there keep their physical and queue offsets"))
+    costs = []
+    if plan.replaced:
+        costs.append(
+            plural(
+                "{n:,} message stays lost ({names}); an empty message without content takes its place: Java clients "
+                "from 5.0 on skip it, others hand an empty body to the application",
+                "{n:,} messages stay lost ({names}); empty messages without content take their places: Java clients "
+                "from 5.0 on skip them, others hand an empty body to the application",
+                n=len(plan.replaced),
+                names=_names(plan.replaced),
+            )
+        )
+    if plan.unnamed_bytes:
+        costs.append(
+            plural(
+                "{n:,} byte of which no queue entry is known is covered",
+                "{n:,} bytes of which no queue entry is known are covered",
+                n=plan.unnamed_bytes,
+            )
+        )
+    if plan.unverified:
+        costs.append(
+            plural(
+                "the body of {n:,} message cannot be verified: its CRC was overwritten too",
+                "the bodies of {n:,} messages cannot be verified: their CRCs were overwritten too",
+                n=plan.unverified,
+            )
+        )
+    certainty: Certainty = "likely" if plan.unverified or plan.unnamed_bytes else "certain"
+    title = sentence("Mend the damaged bytes of the commit log")
+    return Repair(NAME, RULES, title, tuple(plan.patches), join("; ", gains), join("; ", costs), certainty)
+
+
+def _names(lost: Sequence[LostUnit | Unit]) -> str:
+    names = [f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in lost[:_MAX_NAMED]]
+    return ", ".join([*names, *(["…"] if len(lost) > _MAX_NAMED else [])])
+
+
+class _LogMender:
+    """Collects the patches; each of its steps adds all that it needs, or nothing."""
+
+    def __init__(self, store: StoreSnapshot) -> None:
+        self._store = store
+        self._log = store.log
+        self._property_crc = False
+        """Whether the broker adds a CRC of its own to the properties, as the unit behind the place shows."""
+        self.plan = _Plan()
+
+    # -- damaged places
+
+    def cover(self, damage: Damage, before: int) -> None:
+        """Put units in a damaged place behind which the log goes on; ``before`` is the store time (ms) in front."""
+        if damage.unread or damage.size > MAX_DAMAGE_BYTES or self._file_name(damage.offset) is None:
+            return
+        plan = _Plan()
+        if self._cover(plan, damage, before):
+            self.plan.add(plan)
+
+    def _cover(self, plan: _Plan, damage: Damage, before: int) -> bool:
+        place, end = damage.offset, damage.offset + damage.size
+        file = self._log.sequence.find(damage.offset)
+        following = self._log.unit_at(end, crc=False)
+        if file is None or not isinstance(following, (Unit, Blank)):
+            return False  # the log ends here: a start cuts it behind the last message, and loses nothing by it
+        after = following.store_timestamp if isinstance(following, Unit) else before
+        if isinstance(following, Unit):
+            self._property_crc = props.CRC32 in following.properties
+        for lost in self._tiles(damage):
+            if lost.offset > place and not self._fill(plan, place, lost.offset, before):
+                return False
+            if not self._put_right(plan, lost, before, max(after, before)) and not self._replace(plan, lost, before):
+                return False
+            place = lost.offset + lost.size
+        if place == end:
+            return True
+        if end < file.end_offset:
+            return self._fill(plan, place, end, before)
+        if end - place < filler.BLANK_BYTES:
+            return False
+        self._write(plan, place, filler.blank(end - place), sentence("the file ends here, and the next one follows"))
+        return True
+
+    def _tiles(self, damage: Damage) -> Iterator[LostUnit]:
+        """Yield the messages that were in the damaged bytes; of two that overlap the second is left out."""
+        place, end = damage.offset, damage.offset + damage.size
+        for lost in lost_units(self._store, damage.offset, damage.size, MAX_UNITS):
+            if lost.offset >= place and lost.offset + lost.size <= end:
+                yield lost
+                place = lost.offset + lost.size
+
+    def _put_right(self, plan: _Plan, lost: LostUnit, before: int, after: int) -> bool:
+        """Put a message right whose wrong fields follow from the others."""
+        if lost.salvage is None:
+            return False
+        unit, raw = lost.salvage.unit, self._log.read(lost.offset, lost.size)
+        if any(fault.likely is None and fault.field != "bodyCRC" for fault in lost.wrong):
+            return False
+        time = unit.store_timestamp
+        is_plausible = before - _CLOCK_TOLERANCE_MS <= time <= after + _CLOCK_TOLERANCE_MS
+        has_entry = entry_at(self._store, lost.offset) is not None
+        mended = _encoded(unit, lost, time if is_plausible else before, has_entry=has_entry)
+        if mended is None or len(mended) != lost.size:
+            return False
+        changed = [position for position, (old, new) in enumerate(zip(raw, mended, strict=True)) if old != new]
+        is_verified = unit.crc == "ok"
+        if not changed or not (is_verified or (is_plausible and _only_head_changed(changed, lost))):
+            return False
+        start, stop = changed[0], changed[-1] + 1
+        why = sentence(
+            "the message {name} was overwritten in part: {fields}",
+            name=f"{lost.topic}/{lost.queue_id}/{lost.queue_offset}",
+            fields=join(", ", [fault.words for fault in lost.wrong]),
+        )
+        self._write(plan, lost.offset + start, mended[start:stop], why)
+        plan.restored.append(lost)
+        plan.unverified += not is_verified
+        return True
+
+    def _replace(self, plan: _Plan, lost: LostUnit, before: int) -> bool:
+        """Put a placeholder where a message is lost."""
+        data = filler.placeholder(
+            lost.size,
+            physical_offset=lost.offset,
+            topic=lost.topic,
+            queue_id=lost.queue_id,
+            queue_offset=lost.queue_offset,
+            store_timestamp=before,
+            properties=_passed_over(lost),
+            property_crc=self._property_crc,
+        )
+        if data is None:
+            return False
+        name = f"{lost.topic}/{lost.queue_id}/{lost.queue_offset}"
+        self._write(plan, lost.offset, data, sentence("the message {name} is lost: a unit without content", name=name))
+        plan.replaced.append(lost)
+        return True
+
+    def _fill(self, plan: _Plan, start: int, stop: int, before: int) -> bool:
+        """Cover bytes of which no queue entry is known."""
+        data = filler.filler(
+            stop - start, physical_offset=start, store_timestamp=before, property_crc=self._property_crc
+        )
+        if data is None:
+            return False
+        why = sentence("bytes of which no queue entry is known: a unit that is in no queue")
+        self._write(plan, start, data, why)
+        plan.unnamed_bytes += stop - start
+        return True
+
+    # -- wrong fields of units that can be read
+
+    def address(self, offset: int) -> None:
+        """Mend a message that says another place, queue or queue offset than the only entry that leads to it.
+
+        Where its CRC was overwritten together with its queue id, the body is taken for whole; a body that is not gets
+        a placeholder in its place, for a start would put the message into a wrong queue.
+        """
+        unit, entry = self._log.unit_at(offset), entry_at(self._store, offset)
+        if not isinstance(unit, Unit) or entry is None or entry.size != unit.size or self._file_name(offset) is None:
+            return
+        lost = LostUnit(offset, unit.size, entry.topic, entry.queue_id, entry.queue_offset, None)
+        is_head_only = unit.crc == "bad" and unit.queue_id != entry.queue_id
+        if unit.crc == "bad" and not is_head_only:
+            self.cover(Damage(offset, unit.size, ""), unit.store_timestamp)
+            return
+        mended = _encoded(unit, lost, unit.store_timestamp, has_entry=True)
+        raw = self._log.read(offset, unit.size)
+        if mended is None or len(mended) != len(raw) or mended == raw:
+            return
+        changed = [position for position, (old, new) in enumerate(zip(raw, mended, strict=True)) if old != new]
+        start, stop = changed[0], changed[-1] + 1
+        name = f"{entry.topic}/{entry.queue_id}/{entry.queue_offset}"
+        why = sentence("the queue has this message as {name}, and its own fields say something else", name=name)
+        self._write(self.plan, offset + start, mended[start:stop], why)
+        self.plan.restored.append(lost)
+        self.plan.unverified += is_head_only
+
+    def body(self, offset: int, kept_to: int) -> None:
+        """Mend a message whose body does not match its CRC.
+
+        One inverted bit is put right. A CRC of zero was never written: it is computed. Any other message is replaced
+        only where a start would cut the log at it or in front of it.
+        """
+        unit = self._log.unit_at(offset)
+        if not isinstance(unit, Unit) or unit.crc != "bad" or self._file_name(offset) is None:
+            return
+        explanation = explain(unit.body, unit.body_crc)
+        body_at = next(part.position for part in list_fields(self._log.read(offset, unit.size)) if part.name == "body")
+        if unit.body_crc == 0 or explanation.field_bit is not None:
+            why = (
+                sentence("the writer stored no CRC: that of the body")
+                if unit.body_crc == 0
+                else sentence("one bit of the stored CRC is inverted: that of the body")
+            )
+            self._write(self.plan, offset + _CRC_SPAN.start, crc31(unit.body).to_bytes(4, "big"), why)
+            self.plan.unverified += unit.body_crc == 0
+        elif len(explanation.flips) == 1 and len(explanation.flips[0].bits) == 1:
+            flip = explanation.flips[0]
+            why = sentence("{bits} is inverted: with it as it was the body matches its CRC", bits=flip.words)
+            byte = unit.body[flip.position] ^ flip.mask
+            self._write(self.plan, offset + body_at + flip.position, bytes([byte]), why)
+        else:
+            if offset >= kept_to:
+                self._property_crc = props.CRC32 in unit.properties
+                lost = LostUnit(offset, unit.size, unit.topic, unit.queue_id, unit.queue_offset, None)
+                self._replace(self.plan, lost, unit.store_timestamp)
+            return
+        self.plan.restored.append(unit)
+
+    def blank(self, offset: int, size: int) -> None:
+        """Mend the length of a blank: it reaches to the end of its file."""
+        file = self._log.sequence.find(offset)
+        if file is None or offset + size == file.end_offset or self._file_name(offset) is None:
+            return
+        length = (file.end_offset - offset).to_bytes(4, "big")
+        self._write(self.plan, offset, length, sentence("the blank reaches to the end of its file"))
+
+    def _file_name(self, offset: int) -> str | None:
+        """The file's name below the store's folder; None if it lies elsewhere."""
+        file, root = self._log.sequence.find(offset), self._store.path
+        if file is None or not Path(file.path).is_relative_to(root):
+            return None
+        return Path(file.path).relative_to(root).as_posix()
+
+    def _write(self, plan: _Plan, offset: int, new: bytes, why: str) -> None:
+        file, name = self._log.sequence.find(offset), self._file_name(offset)
+        assert file is not None
+        assert name is not None
+        old = self._log.read(offset, len(new))
+        plan.patches.append(
+            WriteBytes(file=name, offset=offset - file.start_offset, old=old, new=new, why=why, name=NAME)
+        )
+
+
+def _only_head_changed(changed: Sequence[int], lost: LostUnit) -> bool:
+    """Return True if all signs say that the damage ended in front of the body, whose CRC was overwritten too."""
+    outside_crc = [position for position in changed if position not in _CRC_SPAN]
+    wrong_fields = {fault.field for fault in lost.wrong}
+    return (
+        bool(outside_crc)
+        and len(outside_crc) < len(changed)
+        and max(outside_crc) < _BODY_LENGTH_AT
+        and not wrong_fields & {"bodyLength", "sysFlag"}
+    )
+
+
+def _encoded(unit: Unit, lost: LostUnit, store_timestamp: int, *, has_entry: bool) -> bytes | None:
+    """Return the unit's bytes with every field as it should be; None if they would not be this unit."""
+    sealed = props.CRC32 in unit.properties
+    wrong_fields = {fault.field for fault in lost.wrong}
+    sys_flag = unit.sys_flag
+    if has_entry and (sys_flag & ~_KNOWN_FLAGS or unit.transaction_type not in (0, COMMIT)):  # these have no entry
+        packed = unit.body.startswith(_ZLIB_HEAD)
+        sys_flag = sys_flag & (BORN_HOST_V6 | STORE_HOST_V6) | (COMPRESSED if packed else 0)
+    is_flag_lost = "queueOffset" in wrong_fields and bool(wrong_fields & {"queueId", "bodyCRC"})  # FLAG lies between
+    message = Message.of_unit(unit).changed(
+        queue_id=lost.queue_id, topic=lost.topic, flag=0 if is_flag_lost else unit.flag, sys_flag=sys_flag
+    )
+    try:
+        data = encode_unit(
+            message,
+            queue_offset=lost.queue_offset,
+            physical_offset=lost.offset,
+            store_timestamp=store_timestamp,
+            property_crc=sealed,
+        )
+        decoded = decode(data, base=lost.offset)
+    except (ValueError, CorruptUnit):
+        return None
+    is_same = decoded.body == unit.body and decoded.crc == "ok" and not decoded.stale
+    return data if is_same and (decoded.properties_raw == unit.properties_raw or sealed) else None
+
+
+def _passed_over(lost: LostUnit) -> dict[str, str]:
+    """Return the properties by which a broker's service passes over a placeholder in its own topic.
+
+    The delay service discards a message whose real topic would be that of half messages
+    (ScheduleMessageService.messageTimeUp). Its level says when.
+    """
+    if lost.topic != SCHEDULE_TOPIC:
+        return {}
+    return {props.DELAY: str(lost.queue_id + 1), props.REAL_TOPIC: HALF_TOPIC}

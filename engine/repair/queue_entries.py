@@ -1,0 +1,200 @@
+"""Mend queue files: every entry as the messages of the log say it (docs/formats/repair.md#queues).
+
+A message names its topic, queue and queue offset, so the log tells each entry: where it stands and what it holds.
+Only bytes that differ are changed. Entries of messages that the log does not hold stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode
+from engine.codec.dtypes import CQ_UNIT
+from engine.codec.message import DEFAULT_DELAY_LEVELS
+from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage, Stop
+from engine.inspection.block_scan import scan_log
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.patching.patches import Patch, WriteBytes, WriteFile
+from engine.repair.repair import Repair
+from engine.rules.findings import Finding, at_least
+from engine.sentences import plural, sentence
+from engine.system_names import LMQ_PREFIX
+
+NAME = "queues"
+RULES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "RP01"})
+MAX_FILE_BYTES = 64 << 20
+"""A new queue file that would be longer is not made: it is held in memory."""
+_JOINED_BYTES = 64
+"""Differing bytes with fewer equal ones between them make one patch."""
+_PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
+Key = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Entries:
+    """The entries of one queue as the log tells them: their numbers, and their 20 bytes each."""
+
+    numbers: list[NDArray[np.int64]] = field(default_factory=list)
+    rows: list[NDArray[np.void]] = field(default_factory=list)
+
+    def joined(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+        """Return all numbers and all entries."""
+        return np.concatenate(self.numbers), np.concatenate(self.rows)
+
+
+def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+    """Return the repair of the queues that ``findings`` name; None if nothing of them can be mended.
+
+    Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
+    """
+    reported = [finding for finding in findings if finding.id in RULES and at_least(finding.severity, "warn")]
+    if store.kind != "store" or store.dledger is not None or store.rocksdb_queues is not None or not reported:
+        return None
+    named = {name for finding in reported for name in _queues_of(store, finding)}
+    tags_named = {name for finding in reported if finding.id == "CQ09" for name in _queues_of(store, finding)}
+    queues = {
+        (queue.topic, queue.queue_id): queue
+        for by_id in store.file_topics().values()
+        for queue in by_id.values()
+        if queue.kind == "simple" and queue.ext is None and not queue.topic.startswith(LMQ_PREFIX)
+    }
+    wanted = {key for key in queues if f"{key[0]}/{key[1]}" in named}
+    if any(finding.id in ("CQ10", "RP01") for finding in reported):
+        wanted = set(queues)  # such a finding covers many queues, and names only some of them
+    levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
+    expected, is_whole = _entries_of_log(store, wanted, levels)
+    patches: list[Patch] = []
+    mended = 0
+    for key, entries in sorted(expected.items()):
+        numbers, rows = entries.joined()
+        if len(numbers) > 1 and int(np.diff(numbers).min()) < 1:
+            continue  # two messages claim one queue offset: which of them is right cannot be told from the log
+        keeps_tags = f"{key[0]}/{key[1]}" not in tags_named
+        of_queue = list(_patches(store, queues[key], numbers, rows, keeps_tags=keeps_tags, is_whole=is_whole))
+        patches += of_queue
+        mended += bool(of_queue)
+    if not patches:
+        return None
+    gains = plural(
+        "{n:,} queue has the entries that the messages of the log say; consumers get them at their queue offsets",
+        "{n:,} queues have the entries that the messages of the log say; consumers get them at their queue offsets",
+        n=mended,
+    )
+    title = sentence("Mend the entries of the queues from the commit log")
+    return Repair(NAME, RULES, title, tuple(patches), gains)
+
+
+def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
+    """Yield the names (topic/queue) of the queues that a finding names, or whose file it names."""
+    folders = {str(queue.folder): queue for by_id in store.file_topics().values() for queue in by_id.values()}
+    queue_of_file = folders.get(str(Path(finding.file).parent)) if finding.file else None
+    if queue_of_file is not None:
+        yield f"{queue_of_file.topic}/{queue_of_file.queue_id}"
+    queue = finding.evidence.get("queue")
+    if isinstance(queue, str):
+        yield queue
+    for row in finding.evidence.get("queues") or ():
+        if isinstance(row, dict):
+            yield str(row.get("queue") or f"{row.get('topic')}/{row.get('queueId')}")
+        else:
+            yield str(row)
+
+
+def _entries_of_log(
+    store: StoreSnapshot, wanted: Collection[Key], levels: tuple[int, ...]
+) -> tuple[dict[Key, _Entries], bool]:
+    """Return the entries of the wanted queues, and whether all of the log could be read."""
+    topics = TopicTable()
+    expected: dict[Key, _Entries] = {}
+    is_whole = True
+    for block in scan_log(store.log, crc=False, topics=topics, levels=levels):
+        if isinstance(block, Damage) or (isinstance(block, Stop) and block.kind not in ("zero", "end", "limit")):
+            is_whole = False
+        if not isinstance(block, UnitColumns):
+            continue
+        units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+        in_place = np.flatnonzero(block.physical_offset[:units] == block.offset[:units])
+        rows = EntryRows(units)
+        rows.add(block, 0, units)
+        rows = rows.select(in_place)
+        runs = build_runs(rows, 0, rows.count)
+        for group in range(len(runs)):
+            key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
+            if key not in wanted:
+                continue
+            start, stop = int(runs.start[group]), int(runs.start[group + 1])
+            entries = expected.setdefault(key, _Entries())
+            entries.numbers.append(rows.queue_offset[runs.row[start:stop]].copy())
+            entries.rows.append(runs.entries[start:stop].copy())
+    return expected, is_whole
+
+
+def _patches(
+    store: StoreSnapshot,
+    queue: QueueReader,
+    numbers: NDArray[np.int64],
+    rows: NDArray[np.void],
+    *,
+    keeps_tags: bool,
+    is_whole: bool,
+) -> Iterator[Patch]:
+    """Yield the patches of one queue, a file at a time."""
+    file_size = _common_file_size(store)
+    if not queue.folder.is_relative_to(store.path) or not 0 < file_size <= MAX_FILE_BYTES or file_size % CQ_UNIT_SIZE:
+        return
+    in_file = file_size // CQ_UNIT_SIZE
+    existing = {file.start_offset: file for file in queue.files}
+    last_number = int(numbers[-1])
+    surplus_end = queue.raw_end // CQ_UNIT_SIZE if is_whole else 0
+    first_file = int(numbers[0]) // in_file
+    name = f"{queue.topic}/{queue.queue_id}"
+    why = sentence("entries of queue {queue} as the messages of the log say them", queue=name)
+    folder = queue.folder.relative_to(store.path).as_posix()
+    for number in range(first_file, max(last_number, surplus_end - 1) // in_file + 1):
+        begin = number * in_file
+        file = existing.get(begin * CQ_UNIT_SIZE)
+        raw = file.read(0, file.size) if file is not None else b""
+        old = np.frombuffer(bytearray(raw[:file_size].ljust(file_size, b"\0")), CQ_UNIT)
+        new = old.copy()
+        chosen = slice(*np.searchsorted(numbers, (begin, begin + in_file)).tolist())
+        places = numbers[chosen] - begin
+        fresh = rows[chosen].copy()
+        if keeps_tags:
+            same = (old["physical_offset"][places] == fresh["physical_offset"]) & (old["size"][places] == fresh["size"])
+            fresh["tags_code"][same] = old["tags_code"][places][same]
+        new[places] = fresh
+        if is_whole:
+            new[max(last_number + 1 - begin, 0) : max(surplus_end - begin, 0)] = np.zeros((), CQ_UNIT)
+        if number == first_file and file is None and len(places) and min(existing, default=begin) >= begin:
+            new[: int(places[0])] = np.frombuffer(_PREFILLED, CQ_UNIT)[0]
+        path = f"{folder}/{begin * CQ_UNIT_SIZE:020d}"
+        content = new.tobytes()
+        if file is not None and file.size == file_size:
+            yield from _differences(path, raw, content, why)
+        elif file is not None or content.count(0) != file_size:
+            yield WriteFile(file=path, old=raw if file is not None else None, new=content, why=why, name=NAME)
+
+
+def _common_file_size(store: StoreSnapshot) -> int:
+    sizes = [queue.file_size for by_id in store.file_topics().values() for queue in by_id.values() if queue.file_size]
+    return max(set(sizes), key=sizes.count) if sizes else 0
+
+
+def _differences(path: str, old: bytes, new: bytes, why: str) -> Iterator[WriteBytes]:
+    differing = np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8))
+    if not len(differing):
+        return
+    ends = np.flatnonzero(np.diff(differing) > _JOINED_BYTES)
+    starts = differing[np.concatenate(([0], ends + 1))]
+    stops = differing[np.concatenate((ends, [len(differing) - 1]))] + 1
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        yield WriteBytes(file=path, offset=start, old=old[start:stop], new=new[start:stop], why=why, name=NAME)

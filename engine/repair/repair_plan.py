@@ -1,0 +1,185 @@
+"""What could be mended in a store: every repair that fits, tried one after the other on the store as the ones before
+would leave it (docs/formats/repair.md).
+
+A repair is offered only if the next start loses no more with it than without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.callbacks import Cancel, Progress
+from engine.config import MessageStoreConfig
+from engine.inspection.findings import check
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.patching.patches import Patch
+from engine.releases import Release, compared_with, rules_of
+from engine.repair import log_damage, queue_entries, state_files
+from engine.repair.repair import Repair
+from engine.rules.findings import Finding, at_least
+from engine.store.recovery.plan import RecoveryPlan
+
+Maker = Callable[[StoreSnapshot, Sequence[Finding]], Repair | None]
+NAMES = (
+    state_files.FILES,
+    state_files.TABLES_NAME,
+    log_damage.NAME,
+    queue_entries.NAME,
+    state_files.CHECKPOINT,
+)
+"""Names of the repairs in the order in which they are tried."""
+_ORDER = (*NAMES[:-1], log_damage.NAME, queue_entries.NAME, state_files.CHECKPOINT)
+"""Log and queues come twice: of a message with two faults (wrong CRC, wrong queue) one is mended after the other."""
+RULES = (
+    state_files.FILE_RULES
+    | state_files.TABLE_RULES
+    | log_damage.RULES
+    | queue_entries.RULES
+    | state_files.CHECKPOINT_RULES
+)
+"""The rules whose findings a repair may mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A store as it is or as patches would leave it: its grave findings, and what the next start does.
+
+    ``starts`` are the plans of the release that is asked for and of the one that it is compared with.
+    """
+
+    findings: tuple[Finding, ...]
+    starts: tuple[RecoveryPlan, ...]
+
+    @property
+    def start(self) -> RecoveryPlan:
+        """The plan of the release that is asked for."""
+        return self.starts[0]
+
+    @property
+    def kept_to(self) -> int:
+        """The lowest place at which one of the starts cuts the log."""
+        return min(start.end_offset for start in self.starts)
+
+    def is_worse_than(self, other: State) -> bool:
+        """Return True if a start of this store fails where the other's does not, or loses more."""
+        return any(_is_worse(mine, before) for mine, before in zip(self.starts, other.starts, strict=True))
+
+
+def lost_by(start: RecoveryPlan) -> int:
+    """Return the number of messages that a start loses or gives wrong queue offsets."""
+    losses = (start.undispatched, start.dropped)
+    return sum(loss.messages for loss in losses if loss is not None) + start.misnumbered
+
+
+def _is_worse(start: RecoveryPlan, before: RecoveryPlan) -> bool:
+    if start.will_start != before.will_start:
+        return before.will_start
+    return lost_by(start) > lost_by(before)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """The repairs that fit, and the store before and after all of them."""
+
+    repairs: tuple[Repair, ...]
+    before: State
+    after: State
+
+    @property
+    def patches(self) -> tuple[Patch, ...]:
+        """The patches of all repairs in their order."""
+        return tuple(patch for repair in self.repairs for patch in repair.patches)
+
+    def record(self) -> dict[str, Any]:
+        """Return the summary as JSON has it."""
+        return {
+            "type": "repairPlan",
+            "repairs": len(self.repairs),
+            "patches": len(self.patches),
+            "before": _state_record(self.before),
+            "after": _state_record(self.after),
+        }
+
+
+def _state_record(state: State) -> dict[str, Any]:
+    return {
+        "findings": [finding.id for finding in state.findings],
+        "starts": [
+            {
+                "release": start.release,
+                "willStart": start.will_start,
+                "endOffset": start.end_offset,
+                "lostByNextStart": lost_by(start),
+            }
+            for start in state.starts
+        ],
+    }
+
+
+def plan_repairs(
+    path: str | Path,
+    config: MessageStoreConfig | None,
+    release: Release,
+    *,
+    only: Collection[str] = (),
+    cancel: Cancel | None = None,
+    progress: Progress | None = None,
+) -> RepairPlan:
+    """Return what could be mended in the store at ``path``.
+
+    ``only`` are names of repairs or ids of rules; all by default. Raises :class:`engine.errors.CannotRead` if a part
+    cannot be read: nothing is concluded from the rest.
+    """
+    repairs: list[Repair] = []
+    patches: list[Patch] = []
+    with open_store(path, config) as store:
+        before = state = _state(store, release, cancel, progress)
+    if not any(finding.id in RULES for finding in before.findings):
+        return RepairPlan((), before, before)
+    makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
+        state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
+        state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
+        log_damage.NAME: _log_repair,
+        queue_entries.NAME: lambda store, state: queue_entries.repair_queues(store, state.findings),
+        state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
+    }
+    for name in _ORDER:
+        with open_store(path, config, patches) as store:
+            repair = makers[name](store, state)
+        if repair is None or (only and name not in only and not repair.rules & set(only)):
+            continue
+        with open_store(path, config, [*patches, *repair.patches]) as store:
+            mended = _state(store, release, cancel, progress)
+        if mended.is_worse_than(state):
+            continue
+        repairs.append(repair)
+        patches += repair.patches
+        state = mended
+    return RepairPlan(tuple(repairs), before, state)
+
+
+def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
+    if not any(finding.id in log_damage.RULES for finding in state.findings):
+        return None
+    odd_units = {
+        finding.offset
+        for finding in state.findings
+        if finding.id == "CL09" and finding.offset is not None and finding.caused_by is None
+    }
+    return log_damage.repair_log(store, state.kept_to, odd_units)
+
+
+def _state(store: StoreSnapshot, release: Release, cancel: Cancel | None, progress: Progress | None) -> State:
+    findings = [
+        item
+        for item in check(store, cancel=cancel, progress=progress)
+        if isinstance(item, Finding) and at_least(item.severity, "warn")
+    ]
+    releases = dict.fromkeys((release, compared_with(release)))
+    if store.rocksdb_queues is not None:
+        releases = {name: None for name in releases if rules_of(name).recovers_rocksdb_queues}
+    return State(tuple(findings), tuple(plan(store, name) for name in releases))

@@ -1,0 +1,231 @@
+"""Mend the small files of a store: the checkpoint, JSON tables, and files under wrong names or without content
+(docs/formats/repair.md#state).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from engine.codec import checkpoint as checkpoint_codec
+from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.config_tables import BACKUP, TABLES, load_table
+from engine.errors import CannotRead, CorruptUnit
+from engine.inspection.block_scan import scan_log
+from engine.inspection.check.tables import file_in_other_case
+from engine.inspection.misnamed_files import misnamed_log_files
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.written_release import release_of
+from engine.patching.patches import SAMPLE_BYTES, MoveFile, Patch, RemoveFile, WriteFile, sample_digest
+from engine.releases import Release, rules_of
+from engine.repair.repair import Repair
+from engine.rules.findings import Finding, at_least
+from engine.sentences import join, plural, sentence
+
+CHECKPOINT, TABLES_NAME, FILES = "checkpoint", "tables", "files"
+CHECKPOINT_RULES = frozenset({"CK02", "CK04", "CK05"})
+TABLE_RULES = frozenset({"CF01", "CF03", "CF04"})
+FILE_RULES = frozenset({"CL07", "CQ01", "CQ06"})
+
+
+def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], release: Release) -> Repair | None:
+    """Return the repair of a checkpoint that is cut, holds other numbers, or is ahead of the log; None if it is sound.
+
+    Raises :class:`CannotRead` if the log or the checkpoint cannot be read.
+    """
+    if store.paths is None or not _has(findings, CHECKPOINT_RULES) or store.rocksdb_queues is not None:
+        return None
+    raw = store.small_file(store.paths.checkpoint)
+    try:
+        stored = checkpoint_codec.decode((raw or b"").ljust(CHECKPOINT_SIZE, b"\0"))
+    except CorruptUnit:
+        return None
+    newest_time, last_unit = _newest_unit(store)
+    if newest_time == 0:
+        return None
+    fitting = _fitting(store, stored, findings, newest_time, last_unit)
+    last_used = max((place for place, number in enumerate(stored.numbers, 1) if number), default=0)
+    numbers = max(rules_of(release).checkpoint_numbers, last_used)
+    new = checkpoint_codec.encode(fitting, numbers, b"" if raw is None or stored.impossible else raw)
+    if new == raw:
+        return None
+    named = [
+        f"{part.name} {old:,} → {number:,}"
+        for part, old, number in zip(checkpoint_codec.PARTS, stored.numbers, fitting.numbers, strict=True)
+        if old != number
+    ]
+    why = sentence("the checkpoint says what the log holds: {numbers}", numbers=", ".join(named) or f"{len(new):,}")
+    gains = sentence("a start after a crash begins where the log and the queues need it")
+    patch = WriteFile(file="checkpoint", old=raw, new=new, why=why, name=CHECKPOINT)
+    return Repair(CHECKPOINT, CHECKPOINT_RULES, sentence("Correct the checkpoint"), (patch,), gains)
+
+
+def _fitting(
+    store: StoreSnapshot, stored: Checkpoint, findings: Collection[Finding], newest_time: int, last_unit: int
+) -> Checkpoint:
+    """Return the checkpoint with every number that cannot be true replaced by one that is."""
+    undispatched = [
+        finding.evidence["firstUnit"]
+        for finding in findings
+        if finding.id in ("CQ10", "RP01") and isinstance(finding.evidence.get("firstUnit"), int)
+    ]
+    dispatched_time = min(
+        (_time_at(store, offset) - 1 for offset in undispatched if _time_at(store, offset)), default=newest_time
+    )
+
+    def time(number: int, limit: int) -> int:
+        return number if 0 < number <= newest_time else limit
+
+    def offset(number: int | None) -> int | None:
+        return number if number is None or -1 <= number <= last_unit else last_unit
+
+    index_end = max(_index_ends(store), default=0)
+    return replace(
+        stored,
+        physic_msg_timestamp=time(stored.physic_msg_timestamp, newest_time),
+        logics_msg_timestamp=time(stored.logics_msg_timestamp, dispatched_time),
+        index_msg_timestamp=stored.index_msg_timestamp
+        if 0 <= stored.index_msg_timestamp <= newest_time
+        else min(index_end, newest_time),
+        master_flushed_offset=None if "masterFlushedOffset" in stored.impossible else stored.master_flushed_offset,
+        confirm_phy_offset=offset(stored.confirm_phy_offset),
+        logics_physical_offset=offset(stored.logics_physical_offset),
+    )
+
+
+def _index_ends(store: StoreSnapshot) -> Iterator[int]:
+    for file in store.index_files():
+        with contextlib.suppress(CorruptUnit):
+            yield file.header.end_timestamp
+
+
+def _time_at(store: StoreSnapshot, offset: int) -> int:
+    item = store.log.unit_at(offset, crc=False)
+    return getattr(item, "store_timestamp", 0)
+
+
+def _newest_unit(store: StoreSnapshot) -> tuple[int, int]:
+    """Return store time (ms) and offset of the last unit; zeros if the log has none."""
+    for file in reversed(store.log.files):
+        time = last = 0
+        for block in scan_log(store.log, file.start_offset, file.end_offset, crc=False, with_tags=False):
+            if isinstance(block, UnitColumns):
+                units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+                if units:
+                    time, last = int(block.store_timestamp[units - 1]), int(block.offset[units - 1])
+        if time:
+            return time, last
+    return 0, 0
+
+
+# -- tables
+
+
+def repair_tables(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+    """Return the repair of JSON tables that a broker cannot load, from the table itself or its ``.bak``."""
+    if store.paths is None or not _has(findings, TABLE_RULES):
+        return None
+    reported = {Path(finding.file).name for finding in findings if finding.id in TABLE_RULES and finding.file}
+    patches: list[Patch] = []
+    costs = []
+    for name in TABLES:
+        if name not in reported:
+            continue
+        patch = _mended_table(store, name)
+        if patch is not None:
+            patches.append(patch)
+            costs += [patch.costs] if patch.costs else []
+    if not patches:
+        return None
+    gains = plural("{n:,} table can be loaded again", "{n:,} tables can be loaded again", n=len(patches))
+    title = sentence("Mend the tables in config/")
+    return Repair(TABLES_NAME, TABLE_RULES, title, tuple(patches), gains, join("; ", costs), "certain")
+
+
+def _mended_table(store: StoreSnapshot, name: str) -> Patch | None:
+    assert store.paths is not None
+    folder, release = store.paths.config, release_of(store)
+
+    def read(file: str) -> bytes | None:
+        return store.small_file(folder / file)
+
+    try:
+        table = load_table(name, read, release)
+        raw = read(name)
+    except (CannotRead, CorruptUnit):
+        return None
+    other = file_in_other_case(store, name) if raw is None else None
+    if other is not None:
+        return _move(store, folder / other, f"config/{name}", sentence("a broker reads only this name"), TABLES_NAME)
+    parsed = table.main.parsed
+    if table.main.state == "bad" and parsed is not None and parsed.fault is None and parsed.tail is not None:
+        assert raw is not None
+        cut = raw[: parsed.tail.place.offset]
+        if load_table(name, {name: cut}.get, release).used == "main":
+            why = sentence("the text after the closing brace is left out")
+            return WriteFile(file=f"config/{name}", old=raw, new=cut, why=why, name=TABLES_NAME)
+    if table.used != "bak" or table.bak is None:
+        return None
+    content = read(name + BACKUP)
+    if content is None:
+        return None
+    why = sentence("the table becomes that of {backup}", backup=name + BACKUP)
+    costs = sentence("{table}: what was changed after its .bak was written is not in it", table=name)
+    return WriteFile(file=f"config/{name}", old=raw, new=content, why=why, costs=costs, name=TABLES_NAME)
+
+
+# -- names and empty files
+
+
+def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+    """Return the repair of log files under other names and of last files without content; None if there is none."""
+    if store.paths is None or not _has(findings, FILE_RULES):
+        return None
+    patches: list[Patch] = []
+    for file in misnamed_log_files(store):
+        if not file.is_packed and store.log.sequence.find(file.offset) is None:
+            why = sentence("its first unit says that it begins at {offset:,}", offset=file.offset)
+            target = f"{Path(file.path).parent.relative_to(store.path).as_posix()}/{file.own_name}"
+            patch = _move(store, Path(file.path), target, why, FILES)
+            patches += [patch] if patch is not None else []
+    log_files = store.log.sequence.files
+    queues = [queue for by_id in store.file_topics().values() for queue in by_id.values()]
+    for files in (log_files, *(queue.files for queue in queues)):
+        if len(files) > 1 and files[-1].size == 0 and Path(files[-1].path).is_relative_to(store.path):
+            why = sentence("the broker died between creating the file and filling it")
+            name = Path(files[-1].path).relative_to(store.path).as_posix()
+            digest = sample_digest(b"", b"")
+            patches.append(RemoveFile(file=name, size=0, sample=digest, why=why, name=FILES))
+    if not patches:
+        return None
+    gains = sentence("a broker starts with these files")
+    return Repair(FILES, FILE_RULES, sentence("Rename and remove files at which a start ends"), tuple(patches), gains)
+
+
+def _move(store: StoreSnapshot, path: Path, target: str, why: str, name: str) -> MoveFile | None:
+    if not path.is_relative_to(store.path):
+        return None
+    size, head, tail = _sample(store, path)
+    source = path.relative_to(store.path).as_posix()
+    return MoveFile(file=source, target=target, size=size, sample=sample_digest(head, tail), why=why, name=name)
+
+
+def _sample(store: StoreSnapshot, path: Path) -> tuple[int, bytes, bytes]:
+    """Return the size of a file, its first and its last :data:`SAMPLE_BYTES`."""
+    info = store.reading.look(path)
+    size = info.st_size if info is not None else 0
+    descriptor = store.reading.open(path)
+    try:
+        head = store.reading.read(str(path), descriptor, SAMPLE_BYTES, 0, size)
+        tail = store.reading.read(str(path), descriptor, SAMPLE_BYTES, max(size - SAMPLE_BYTES, 0), size)
+    finally:
+        os.close(descriptor)
+    return size, head, tail
+
+
+def _has(findings: Collection[Finding], rules: frozenset[str]) -> bool:
+    return any(finding.id in rules and at_least(finding.severity, "warn") for finding in findings)

@@ -1,0 +1,138 @@
+"""repair: the offer in numbers, every patch, a mended copy, the mended store, and its undo."""
+
+from __future__ import annotations
+
+import json
+
+import golden_stores
+import pytest
+from broken_stores import BROKEN
+from handmade_stores import healthy
+from undo_cases import kept_in, same
+
+from engine.cli.main import main
+from engine.inspection.snapshot import open_store
+from engine.mapped.store_lock import StoreLock
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """A store in whose log 36 bytes of a message are zero, and a queue of which points elsewhere."""
+    store = healthy()
+    root = store.write(tmp_path / "store of mine")
+    BROKEN["CL01"](root, store)
+    BROKEN["CQ09"](root, store)
+    return root
+
+
+def test_the_offer_says_what_is_gained(broken, capsys):
+    before = golden_stores.fingerprint(broken)
+    assert main(["repair", str(broken)]) == 0
+    text = capsys.readouterr().out
+    assert "1. Mend the damaged bytes of the commit log (log)" in text
+    assert "Costs: nothing" in text
+    assert "Findings of check: CL01, CQ09 → none" in text
+    assert "lost: 39 messages → no message" in text
+    assert golden_stores.changes(before, golden_stores.fingerprint(broken)) == []
+
+
+def test_every_patch_is_shown(broken, capsys):
+    assert main(["repair", str(broken), "--plan"]) == 0
+    assert "consumequeue/Orders/0/" in capsys.readouterr().out
+    assert main(["repair", str(broken), "--plan", "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["type"] for record in records] == ["repair", "repair", "patch", "patch", "repairPlan"]
+    patches = [record for record in records if record["type"] == "patch"]
+    assert [(patch["n"], patch["name"], patch["action"]) for patch in patches] == [
+        (1, "log", "writeBytes"),
+        (2, "queues", "writeBytes"),
+    ]
+    plan = records[-1]
+    assert plan["before"]["findings"] == ["CL01", "CQ09"]
+    assert plan["after"]["findings"] == []
+    assert plan["after"]["starts"][0]["lostByNextStart"] == 0
+
+
+def test_a_copy_is_mended_and_the_store_stays(broken, tmp_path, capsys):
+    before = golden_stores.fingerprint(broken)
+    assert main(["repair", str(broken), "--to", str(tmp_path / "new")]) == 0
+    assert golden_stores.changes(before, golden_stores.fingerprint(broken)) == []
+    assert main(["check", str(tmp_path / "new")]) == 0
+    assert not list((tmp_path / "new").glob("*.json"))
+    assert "the store stays as it is" in capsys.readouterr().out
+
+
+def test_a_store_is_mended_and_undone(broken, tmp_path, capsys):
+    before = golden_stores.fingerprint(broken)
+    assert main(["repair", str(broken), "--apply", "--yes"]) == 0
+    assert main(["check", str(broken)]) == 0
+    (folder,) = kept_in(tmp_path)
+    assert main(["repair", str(broken), "--undo", str(folder), "--yes"]) == 0
+    assert same(broken, before) == []
+
+
+def test_patches_are_saved_and_used_again(broken, tmp_path, capsys):
+    patches = tmp_path / "patches.json"
+    assert main(["repair", str(broken), "--save", str(patches), "--finding", "CQ09"]) == 0
+    assert main(["repair", str(broken), "--patches", str(patches), "--to", str(tmp_path / "new")]) == 0
+    assert "1 patch fits this store." in capsys.readouterr().out
+    assert main(["repair", str(broken), "--patches", str(patches), "--apply", "--yes"]) == 0
+    assert main(["repair", str(broken), "--patches", str(patches), "--apply", "--yes"]) == 3  # the old bytes are gone
+    assert "the patch does not fit" in capsys.readouterr().err
+
+
+def test_a_held_store_is_refused(broken, capsys):
+    before = golden_stores.fingerprint(broken)
+    with StoreLock(broken / "lock"):
+        assert main(["repair", str(broken), "--apply", "--yes"]) == 3
+    assert "lock" in capsys.readouterr().err
+    changes = golden_stores.changes(before, golden_stores.fingerprint(broken))
+    assert [change for change in changes if not change.startswith(("lock", "."))] == []
+
+
+def test_nothing_is_written_without_consent(broken, tmp_path, capsys):
+    before = golden_stores.fingerprint(broken)
+    assert main(["repair", str(broken), "--apply"]) == 2
+    assert "use --yes" in capsys.readouterr().err
+    assert golden_stores.changes(before, golden_stores.fingerprint(broken)) == []
+    assert kept_in(tmp_path) == []
+
+
+def test_a_sound_store_says_so(tmp_path, capsys):
+    root = healthy().write(tmp_path / "store")
+    assert main(["repair", str(root)]) == 0
+    assert "Nothing to mend" in capsys.readouterr().out
+    assert main(["repair", str(root), "--to", str(tmp_path / "new")]) == 0
+    assert "No copy was written." in capsys.readouterr().out
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_cannot_be_mended_is_named(tmp_path, capsys):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["IX02"](root, store)
+    assert main(["repair", str(root)]) == 0
+    assert "can be mended by changing bytes:\n  IX02" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--plan", "--apply"], ["--finding", "XX99"], ["--to", "x", "--apply"]], ids=str)
+def test_arguments_that_do_not_fit_are_refused(broken, arguments, capsys):
+    assert main(["repair", str(broken), *arguments]) == 2
+
+
+def test_check_names_the_placeholders_of_a_mended_store(tmp_path, capsys):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    unit = store.units[20]
+    name = unit.offset // 4096 * 4096
+    with (root / "commitlog" / f"{name:020d}").open("r+b") as file:
+        file.seek(unit.offset - name)
+        file.write(bytes(unit.size))
+    assert main(["repair", str(root), "--to", str(tmp_path / "new")]) == 0
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "new"), "--json"]) == 0
+    findings = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (finding,) = [record for record in findings if record.get("id") == "CL15"]
+    assert finding["message"] == f"1 unit from here on holds the place of a lost message: Orders/0/{unit.queue_offset}"
+    with open_store(tmp_path / "new") as opened:
+        assert opened.log.max_offset == store.end

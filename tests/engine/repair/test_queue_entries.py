@@ -1,0 +1,100 @@
+"""Queue files are mended from the log: only bytes that differ change, entries of messages that are gone stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import golden_stores
+import pytest
+from broken_stores import BROKEN
+from handmade_stores import HandmadeStore, healthy
+from planted_faults import patch
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.mapped.disk import RealDisk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import PatchList, WriteBytes
+from engine.repair.queue_entries import repair_queues
+from engine.repair.repair import Repair
+from engine.rules.findings import Finding
+
+
+def mended(root: Path) -> Repair | None:
+    with open_store(root) as store:
+        repair = repair_queues(store, [item for item in check(store) if isinstance(item, Finding)])
+    if repair is not None:
+        apply_patches(root, PatchList(repair.patches), RealDisk())
+    return repair
+
+
+@pytest.mark.parametrize("rule", ["CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "RP01"])
+def test_the_queues_become_what_they_were(tmp_path, rule):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    before = golden_stores.fingerprint(root)
+    BROKEN[rule](root, store)
+    repair = mended(root)
+    assert repair is not None
+    changes = golden_stores.changes(before, golden_stores.fingerprint(root))
+    queues = {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in (root / "consumequeue").rglob("0" * 17 + "*")
+    }
+    whole = store.write(tmp_path / "whole")
+    expected = {
+        path.relative_to(whole).as_posix(): path.read_bytes() for path in (whole / "consumequeue").rglob("0" * 17 + "*")
+    }
+    assert {name: data for name, data in queues.items() if any(data)} == expected, changes
+
+
+def test_queues_that_no_finding_names_are_left_alone(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    assert mended(root) is None
+
+
+def test_only_bytes_that_differ_are_written(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["CQ09"](root, store)
+    repair = mended(root)
+    assert repair is not None
+    (change,) = repair.patches
+    assert isinstance(change, WriteBytes)
+    assert len(change.new) <= 8
+
+
+def test_a_queue_file_that_is_gone_is_made_again_behind_prefilled_entries(tmp_path):
+    store = HandmadeStore(next_offsets={("Orders", 0): 25})
+    for number in range(40):
+        store.put("Orders", 0, body=b"m%d" % number)
+        store.put("Payments", 0, body=b"m%d" % number)
+    root = store.write(tmp_path / "store", queues=False)
+    folder = root / "consumequeue"
+    for topic, first in (("Orders", 25), ("Payments", 0)):
+        entries = store.queue_bytes(topic, 0)
+        (folder / topic / "0").mkdir(parents=True)
+        start = first * 20 // 400 * 400
+        data = bytes.fromhex("00000000000000007fffffff0000000000000000") * (first - start // 20) + entries
+        for position in range(0, len(data), 400):
+            (folder / topic / "0" / f"{start + position:020d}").write_bytes(
+                data[position : position + 400].ljust(400, b"\0")
+            )
+    whole = {path.name: path.read_bytes() for path in (folder / "Orders" / "0").iterdir()}
+    (folder / "Orders" / "0" / f"{400:020d}").unlink()
+    assert mended(root) is not None
+    assert {path.name: path.read_bytes() for path in (folder / "Orders" / "0").iterdir()} == whole
+
+
+def test_entries_of_messages_that_are_gone_stay(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    unit = store.units[20]
+    name = unit.offset // 4096 * 4096
+    patch(root / "commitlog" / f"{name:020d}", unit.offset - name, bytes(unit.size))
+    BROKEN["CQ09"](root, store)
+    queue = root / "consumequeue" / unit.topic / str(unit.queue_id) / f"{unit.queue_offset * 20 // 400 * 400:020d}"
+    position = unit.queue_offset * 20 % 400
+    before = queue.read_bytes()[position : position + 20]
+    assert mended(root) is not None
+    assert queue.read_bytes()[position : position + 20] == before

@@ -1,0 +1,69 @@
+"""Every repair that is offered takes its finding away and makes nothing worse; where nothing can be mended none is."""
+
+from __future__ import annotations
+
+import golden_stores
+import pytest
+from broken_stores import BROKEN, CONFIG
+from handmade_stores import healthy
+
+from engine.inspection.snapshot import open_store
+from engine.inspection.written_release import release_of
+from engine.repair.repair_plan import RULES, lost_by, plan_repairs
+
+MENDED = (
+    *("CL01", "CL02", "CL03", "CL05", "CL09", "CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ17", "RP01"),
+    *("CK02", "CK04", "CK05"),
+)
+
+
+@pytest.mark.parametrize("rule", MENDED)
+def test_a_finding_is_gone_after_its_repair(tmp_path, rule):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN[rule](root, store)
+    before = golden_stores.fingerprint(root)
+    with open_store(root) as opened:
+        release = release_of(opened)
+    plan = plan_repairs(root, None, release)
+    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+    assert plan.repairs
+    assert plan.before.findings
+    assert plan.after.findings == ()
+    assert all(start.will_start for start in plan.after.starts)
+    assert [lost_by(start) for start in plan.after.starts] == [0, 0]
+
+
+@pytest.mark.full_form(keep=12)
+@pytest.mark.parametrize("rule", sorted(BROKEN.keys() - set(MENDED)))
+def test_no_repair_makes_anything_worse(tmp_path, rule):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN[rule](root, store)
+    with open_store(root) as opened:
+        release = release_of(opened)
+    plan = plan_repairs(root, CONFIG.get(rule), release)
+    assert not plan.after.is_worse_than(plan.before)
+    for repair in plan.repairs:
+        assert repair.rules & {finding.id for finding in plan.before.findings}
+
+
+def test_a_healthy_store_gets_no_offer(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    plan = plan_repairs(root, None, "5.5")
+    assert plan.repairs == ()
+    assert plan.record()["before"] == plan.record()["after"]
+
+
+def test_only_what_is_asked_for_is_planned(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["CL01"](root, store)
+    BROKEN["CK05"](root, store)
+    assert [repair.name for repair in plan_repairs(root, None, "5.5").repairs] == ["log", "checkpoint"]
+    assert [repair.name for repair in plan_repairs(root, None, "5.5", only=["CK05"]).repairs] == ["checkpoint"]
+    assert [repair.name for repair in plan_repairs(root, None, "5.5", only=["log"]).repairs] == ["log"]
+
+
+def test_every_rule_that_is_mended_is_a_rule(tmp_path):
+    assert set(MENDED) - {"CQ17"} <= RULES

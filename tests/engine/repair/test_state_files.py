@@ -1,0 +1,104 @@
+"""Checkpoint, tables, names and empty files are mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from broken_stores import BROKEN
+from handmade_stores import healthy
+
+from engine.codec.checkpoint import decode
+from engine.inspection.findings import check
+from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.mapped.disk import RealDisk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import PatchList
+from engine.repair.repair import Repair
+from engine.repair.state_files import repair_checkpoint, repair_files, repair_tables
+from engine.rules.findings import Finding
+
+
+def found(store: StoreSnapshot) -> list[Finding]:
+    return [item for item in check(store) if isinstance(item, Finding)]
+
+
+def made(root: Path, repair: Repair | None) -> Repair:
+    assert repair is not None
+    apply_patches(root, PatchList(repair.patches), RealDisk())
+    return repair
+
+
+@pytest.mark.parametrize("rule", ["CK02", "CK04", "CK05"])
+@pytest.mark.parametrize("release", ["4.9", "5.3", "5.5"])
+def test_a_checkpoint_says_what_the_log_holds(tmp_path, rule, release):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN[rule](root, store)
+    with open_store(root) as opened:
+        made(root, repair_checkpoint(opened, found(opened), release))
+    stored = decode((root / "checkpoint").read_bytes())
+    assert stored.physic_msg_timestamp == store.time
+    assert 0 < stored.logics_msg_timestamp <= store.time
+    assert (stored.confirm_phy_offset or 0) <= store.units[-1].offset
+    with open_store(root) as opened:
+        assert rule not in {finding.id for finding in found(opened)}
+
+
+def test_a_checkpoint_does_not_run_ahead_of_messages_that_no_queue_has(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["RP01"](root, store)
+    (root / "checkpoint").write_bytes(b"short")
+    with open_store(root) as opened:
+        findings = found(opened)
+        made(root, repair_checkpoint(opened, findings, "5.3"))
+    first = min(finding.evidence["firstUnit"] for finding in findings if finding.id in ("CQ10", "RP01"))
+    time = next(unit.store_timestamp for unit in store.units if unit.offset == first)
+    assert decode((root / "checkpoint").read_bytes()).logics_msg_timestamp < time
+
+
+def test_text_after_a_table_is_cut(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    (root / "config").mkdir()
+    (root / "config" / "topics.json").write_text('{"topicConfigTable":{}} left over')
+    with open_store(root) as opened:
+        made(root, repair_tables(opened, found(opened)))
+    assert (root / "config" / "topics.json").read_text().strip() == '{"topicConfigTable":{}}'
+
+
+def test_a_table_comes_back_from_its_backup(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    (root / "config").mkdir()
+    (root / "config" / "topics.json").write_text('{"topicConfigTable":{')
+    (root / "config" / "topics.json.bak").write_text('{"topicConfigTable":{"Orders":{}}}')
+    with open_store(root) as opened:
+        repair = made(root, repair_tables(opened, found(opened)))
+    assert (root / "config" / "topics.json").read_text() == '{"topicConfigTable":{"Orders":{}}}'
+    assert "what was changed after its .bak was written" in repair.costs
+
+
+def test_a_table_without_a_backup_is_left_alone(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    BROKEN["CF01"](root, healthy())
+    with open_store(root) as opened:
+        assert repair_tables(opened, found(opened)) is None
+
+
+def test_a_log_file_gets_its_own_name_back(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    file = root / "commitlog" / f"{4096:020d}"
+    file.rename(file.with_name("copy-of-4096"))
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert file.exists()
+
+
+def test_an_empty_last_file_of_the_log_goes(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    last = max((root / "commitlog").iterdir())
+    empty = last.with_name(f"{int(last.name) + 4096:020d}")
+    empty.touch()
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert not empty.exists()

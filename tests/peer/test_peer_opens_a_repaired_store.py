@@ -1,0 +1,74 @@
+"""The real RocketMQ opens a store whose log was damaged and mended by ``repair``: every message that was not touched is
+there, at its physical offset and its queue offset, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import golden_stores
+import peer
+import pytest
+import repair_rounds
+
+from engine.cli.main import main
+
+pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
+
+STORES = {"4.9.8": "clean-4.9.8", "5.3.3": "clean-5.3.3", "5.4.0": "crash-5.4.0", "5.5.1": "clean-5.5.1"}
+
+
+def account(release: str, place: Path, plan: dict, store: Path) -> dict[str, dict]:
+    """Return RocketMQ's messages by physical offset, its queue entries and the bounds of its queues."""
+    rows = peer.Peer(release, place).dump(plan, store)
+    assert next(row for row in rows if row["t"] == "load")["ok"]
+    return {
+        "messages": {row["phy"]: row for row in rows if row["t"] == "msg"},
+        "entries": {
+            (row["topic"], row["queue"], row["n"]): (row["phy"], row["size"]) for row in rows if row["t"] == "cq"
+        },
+        "bounds": {
+            (row["topic"], row["queue"]): (row["min"], row["max"])
+            for row in rows
+            if row["t"] == "queue" and row["when"] == "dispatched"
+        },
+    }
+
+
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_the_real_store_has_every_message_that_was_not_touched(
+    golden, request: pytest.FixtureRequest, tmp_path: Path, release: str
+) -> None:
+    first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
+    name = STORES[release]
+    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
+    untouched = account(release, tmp_path, plan, golden(name))
+    before = repair_rounds.units_of(golden(name))
+    mended = 0
+    for seed in range(first_seed, first_seed + 2 * rounds):
+        rng = random.Random(f"{release} {seed}")
+        damaged, copy = tmp_path / f"damaged-{seed}", tmp_path / f"mended-{seed}"
+        shutil.copytree(golden(name), damaged)
+        hits = repair_rounds.damage_log(rng, damaged)
+        if rng.random() < 0.5:
+            (damaged / "abort").touch()
+        fingerprint = golden_stores.fingerprint(damaged)
+        assert main(["repair", str(damaged), "--to", str(copy), "--quiet"]) == 0
+        assert golden_stores.changes(fingerprint, golden_stores.fingerprint(damaged)) == []
+        if copy.exists():
+            mended += 1
+        else:  # nothing of it keeps a start from anything
+            copy = damaged
+        repaired = account(release, tmp_path, plan, copy)
+        touched = {offset for offset, unit in before.items() if any(hit.touches(unit) for hit in hits)}
+        whole = {offset: row for offset, row in untouched["messages"].items() if offset not in touched}
+        assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, (seed, hits)
+        assert not repaired["messages"].keys() - untouched["messages"].keys() - touched, (seed, hits)
+        assert repaired["entries"] == untouched["entries"], (seed, hits)
+        assert repaired["bounds"] == untouched["bounds"], (seed, hits)
+        shutil.rmtree(damaged)
+        shutil.rmtree(copy, ignore_errors=True)
+    assert mended

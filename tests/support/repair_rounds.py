@@ -1,0 +1,77 @@
+"""Random damage of a store's log and queues, and what a repair may not change: every message that was not touched."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+from planted_faults import patch
+from store_damage import Anatomy
+
+from engine.codec.filler import is_stand_in
+from engine.codec.message import Unit
+from engine.inspection.snapshot import open_store
+
+
+class Hit(NamedTuple):
+    """Bytes [start, stop) of the log that were changed."""
+
+    start: int
+    stop: int
+    kind: str
+
+    def touches(self, unit: Unit) -> bool:
+        return self.start < unit.end and unit.offset < self.stop
+
+
+def damage_log(rng: random.Random, root: Path) -> list[Hit]:
+    """Overwrite one to four places of the log with zeros or random bytes, or invert a bit; messages follow each."""
+    store = Anatomy(root)
+    last = store.units[-1]
+    hits = []
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        unit = rng.choice(store.units[:-3])
+        size = rng.choice((1, 4, 8, 36, 120, 512, 4096, 9000))
+        start = min(unit.offset + rng.choice((0, 0, 4, 8, rng.randrange(unit.size))), last.offset - size - 1)
+        path, position = store.place(start)
+        size = min(size, path.stat().st_size - position)
+        kind = rng.choice(("zeros", "random bytes", "a bit"))
+        if kind == "a bit":
+            size = 1
+            new = bytes([path.read_bytes()[position] ^ 1 << rng.randrange(8)])
+        else:
+            new = bytes(size) if kind == "zeros" else rng.randbytes(size)
+        patch(path, position, new)
+        hits.append(Hit(start, start + size, kind))
+    return hits
+
+
+def units_of(root: Path) -> dict[int, Unit]:
+    """Return the units of a log by their offsets."""
+    with open_store(root) as store:
+        return {item.offset: item for item in store.log.walk(store.log.min_offset) if isinstance(item, Unit)}
+
+
+def stands_in(unit: Unit) -> bool:
+    """Return True for a unit that holds the place of a lost message."""
+    return is_stand_in(unit.sys_flag, unit.body, unit.properties_raw)
+
+
+def wrongs(before: dict[int, Unit], after: dict[int, Unit], hits: list[Hit]) -> list[str]:
+    """Return what a repair did wrong: a message that was not touched is lost or changed, or there is a new one."""
+    touched = {offset for offset, unit in before.items() if any(hit.touches(unit) for hit in hits)}
+    lost = [offset for offset in before.keys() - touched if after.get(offset) != before[offset]]
+    new = [
+        offset
+        for offset, unit in after.items()
+        if offset not in touched and unit != before.get(offset) and not stands_in(unit)
+    ]
+    return [*(f"lost or changed: {offset}" for offset in lost), *(f"invented: {offset}" for offset in new)]
+
+
+def overwrite_with_zeros(root: Path, start: int, size: int) -> Hit:
+    """Overwrite bytes of the log; they may end in the next unit."""
+    path, position = Anatomy(root).place(start)
+    patch(path, position, bytes(size))
+    return Hit(start, start + size, "zeros")
