@@ -165,9 +165,13 @@ def _share(store: StoreSnapshot, stores: int) -> float:
 def _readers_unknown(store: StoreSnapshot) -> str | None:
     subjects: tuple[Subject, ...] = ("log", "queues", "offsets")
     for subject in subjects:
-        if store.why_unknown(subject) is not None:
-            error = store.note_undecoded(subject)
-            return error.what if error is not None else None
+        reason = store.why_unknown(subject)
+        if reason is None:
+            continue
+        part = store.undecoded_part(subject)
+        if part is not None and reason == part.reason(subject):
+            store.note_undecoded(subject)  # else it is decoded, and cannot be read: the reading has noted that
+        return reason
     try:
         broken = broken_offsets(store)
     except CannotRead as error:

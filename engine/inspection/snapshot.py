@@ -604,8 +604,11 @@ class StoreSnapshot:
         return {} if undecoded else self._file_queues()
 
     def topics_in_files(self) -> dict[str, dict[int, QueueReader]]:
-        """:meth:`topics`, and nothing if a broker reads its queues from a RocksDB that can be read here."""
-        return {} if self.rocksdb_queues is not None and self.why_unknown("queues") is None else self.topics()
+        """:meth:`topics`; empty if a broker reads its queues from a RocksDB."""
+        if self.rocksdb_queues is not None:
+            self.why_unknown("queues")  # notes queues that cannot be read
+            return {}
+        return self.topics()
 
     def file_topics(self) -> dict[str, dict[int, QueueReader]]:
         """:meth:`topics`; empty, and without a record, if a broker reads its queues from a RocksDB that is decoded."""

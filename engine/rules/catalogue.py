@@ -743,7 +743,7 @@ DL02 = _rule(
     "A DLedger index that disagrees with its log",
     "The index has a row of 32 bytes for each entry. A start writes rows again that do not fit, of the newest three "
     "data files; until then the broker cannot read the entry by its number.",
-    "start the broker cleanly: it repairs the rows of the newest files. Rows of older files stay wrong.",
+    "start the broker: the start writes the rows of the newest three data files again. Rows of older files stay wrong.",
     needs=SEEN,
 )
 DL03 = _rule(

@@ -112,7 +112,10 @@ def unread_findings(unread: UnreadFiles) -> list[Finding]:
 
     Unreadable files come first, as errors; then undecoded files, as notes.
     """
-    step = tr("Give this user permission to read it, or check the disk; then refresh.")
+    step = tr(
+        "Give this user permission to read it, or check the disk. If it is damaged or missing, restore it from a "
+        "backup. Then refresh."
+    )
     ask = tr("Ask a broker, or the tools of that library.")
     unreadable = [
         Finding("", "error", "disk", item.file, None, engine_words(item.reason), {}, (), step)

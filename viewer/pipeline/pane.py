@@ -289,7 +289,7 @@ class PipelinePane(Pane):
         parts = [tr("{n:,} running", n=running)] if running else []
         ended = len(runs.jobs) - running
         parts += [tr("{n:,} ended", n=ended)] if ended else []
-        self.jobs_head.set_note(" · ".join(parts))
+        self.jobs_head.set_note(" · ".join(parts) or tr("none in this session"))
         if self.job is None or all(job is not self.job for job in runs.jobs):
             self.job = runs.jobs[0] if runs.jobs else None
         self._pages.setCurrentIndex(0 if self.job is None else 1)

@@ -41,15 +41,17 @@ SEVERITIES = ("error", "warn", "note", "chat")
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """A look at the directory: whether something changed, and whether files of the log are others by the same names;
-    the log's end and number of files (None where that cannot be told), what still cannot be read, seconds it took.
-    """
+    """Result of listing the directory again."""
 
     changed: bool
+    """True if files appeared, vanished, or changed their length, or if unread files can be read now."""
     replaced: bool
+    """True if files of the log were replaced under the same names."""
     log_end: tuple[int, int] | None
+    """End of the log, and its number of files; None if it is unknown."""
     still_unread: tuple[Unread, ...]
     seconds: float
+    """How long it took."""
 
 
 class StoreSession(QObject):
@@ -276,7 +278,7 @@ class StoreSession(QObject):
             self.followingChanged.emit(on)
 
     def look(self, *, anyway: bool = False) -> None:
-        """Look at the directory again, off the loop; ``logGrown`` follows where something changed or ``anyway``."""
+        """List the directory again, off the loop. Emits ``logGrown`` if something changed, with ``anyway`` always."""
         if self._looking or self._closed:
             self._again = self._again or anyway
             return
@@ -290,8 +292,8 @@ class StoreSession(QObject):
             self._looking = False
             if self._closed:
                 return
-            readable = self.unread.keep((*refreshed.still_unread, *self.unread.list[len(noted) :]))
-            changed, log_end = refreshed.changed or readable, refreshed.log_end
+            self.unread.keep((*refreshed.still_unread, *self.unread.list[len(noted) :]))
+            log_end = refreshed.log_end
             self._timer.setInterval(max(POLL_MS, round(20_000 * refreshed.seconds)))
             if refreshed.replaced:
                 self.set_findings((), complete=False)
@@ -304,7 +306,7 @@ class StoreSession(QObject):
                 old_end = self.survey.max_offset, log_end[1]
             moved = old_end is not None and log_end is not None and log_end != old_end
             self._seen = log_end
-            if changed or moved or anyway:
+            if refreshed.changed or moved or anyway:
                 self._survey()
                 self.logGrown.emit()
 
@@ -367,4 +369,6 @@ def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -
         log_end = store.log.max_offset, len(new_identities)
     except CannotRead:
         log_end = None
-    return RefreshResult(changed, replaced, log_end, still_unread(noted, anew=anew), time.monotonic() - begun)
+    unread = still_unread(noted, anew=anew)
+    changed = changed or any(Path(item.file).exists() for item in noted if item not in unread)
+    return RefreshResult(changed, replaced, log_end, unread, time.monotonic() - begun)

@@ -24,7 +24,7 @@ MAX_TRIED = 64
 
 
 class UnreadFiles(QObject):
-    """``changed()`` when :attr:`list` has become another."""
+    """Parts of a store that could not be read. Emits ``changed()`` when :attr:`list` changes."""
 
     changed = Signal()
 
@@ -50,7 +50,7 @@ class UnreadFiles(QObject):
             self.changed.emit()
 
     def keep(self, still_unread: Iterable[Unread]) -> bool:
-        """Keep only the items that are ``still_unread`` after a new look; returns True if some can be read now."""
+        """Keep only the items that are ``still_unread`` after a refresh. Return True if there are fewer now."""
         kept_items: dict[tuple[str, str], Unread] = {(item.file, item.action): item for item in still_unread}
         fewer = len(kept_items) < len(self._noted)
         if fewer:
@@ -107,9 +107,10 @@ def _below(file: str, folder: Path) -> bool:
 
 
 def still_unread(noted: Iterable[Unread], *, anew: bool) -> tuple[Unread, ...]:
-    """Return the items of ``noted`` that still cannot be opened, listed or looked at. A file that is gone is not
-    unread. A failed read is kept until the store is looked at ``anew``: only reading again shows which of its bytes
-    are good.
+    """Return the items of ``noted`` that still cannot be opened, listed or examined.
+
+    A file that does not exist any more is not unread. A failed read stays in the list unless ``anew``: only reading the
+    bytes again shows which of them are good.
     """
     noted = tuple(noted)
     return (*(item for item in noted[:MAX_TRIED] if _fails(item, anew)), *noted[MAX_TRIED:])

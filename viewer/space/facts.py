@@ -172,7 +172,7 @@ def flags_of(retention: Retention, account: Space | None) -> list[LineFlag]:
         if messages:
             note += ", " + tr_plural("{n:,} unit", "{n:,} units", n=messages)
         count = len(next_files)
-        label = tr_plural("{n:,} file will be deleted {when}", "{n:,} files will be deleted {when}", n=count, when=when)
+        label = tr_plural("{n:,} file to delete {when}", "{n:,} files to delete {when}", n=count, when=when)
         flags.append(LineFlag(label, next_files[0].start_offset, "error", note))
         later = [file for file in retention.files if file.expiry.goes_at and file.expiry.goes_at != retention.next_time]
         if later:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 
+import made_rocksdb
+import pytest
 from handmade_stores import HandmadeStore
 
 from engine.config import from_mapping
@@ -82,3 +85,15 @@ def test_a_store_without_files_has_nothing_to_lose(tmp_path):
     assert results.files == ()
     assert results.next_time is None
     assert results.next_files == ()
+
+
+@pytest.mark.golden
+def test_queues_in_a_rocksdb_that_cannot_be_read_are_not_called_undecoded(golden, tmp_path):
+    """Groups and retention said that the RocksDB is not decoded here."""
+    made_rocksdb.binding()
+    root = shutil.copytree(golden("rocksdb-orders-5.5.1"), tmp_path / "store")
+    (root / "consumequeue" / "CURRENT").unlink()
+    with open_store(root) as store:
+        results = retention(store, 0, ROOM)
+        assert "expected the name of a manifest, found no file" in str(results.readers_unknown)
+        assert not [item for item in store.unread if "not decoded" in item.words]

@@ -6,6 +6,7 @@ import pytest
 from handmade_stores import HandmadeStore
 from panes import on_store, wait_until_idle, write_in_place
 
+from engine.mapped.reading import Unread
 from engine.rules import catalogue
 from viewer.pane import Pane
 
@@ -71,3 +72,18 @@ def test_growth_is_signalled(qapp, small_store, tmp_path):
             await wait_until_idle(session.jobs)
 
     on_store(qapp, Pane, root, drive)
+
+
+def test_a_file_that_vanished_after_it_could_not_be_read_is_no_growth(qapp, small_store, tmp_path):
+    """A lost file of tiered storage was noted as unread and forgotten again: each time the store "had grown"."""
+
+    async def drive(_pane, session):
+        grown = []
+        session.logGrown.connect(lambda: grown.append(True))
+        session.unread.note((Unread(str(tmp_path / "gone"), "No such file or directory", "look"),))
+        while session.unread:
+            session.look()
+            await wait_until_idle(session.jobs)
+        assert grown == []
+
+    on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
