@@ -70,8 +70,8 @@ class SlaveWaits:
             self._timer = loop.call_at(waiting.deadline, self._late)
         self.hurry()
 
-    def look(self) -> None:
-        """Slaves have come, gone, or acknowledged an offset: answer the puts that this covers."""
+    def answer_covered(self) -> None:
+        """Answer the puts that are covered after a slave came, went, or acknowledged an offset."""
         if not self.are_asked_for:
             return
         reached = self._reached()

@@ -12,7 +12,7 @@ from engine.codec.config_tables import Table
 from engine.codec.message import Unit
 from engine.inspection import tables as table_rows
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import look_at_tables
+from engine.inspection.tables import iter_tables
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import plural, sentence
 from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, is_system_group
@@ -29,7 +29,7 @@ class BrokerTraces:
 
     @cached_property
     def tables(self) -> dict[str, Table]:
-        return {table.name: table for table in look_at_tables(self.store)}
+        return {table.name: table for table in iter_tables(self.store)}
 
     @cached_property
     def in_rocksdb(self) -> frozenset[str]:

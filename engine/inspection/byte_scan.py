@@ -113,9 +113,9 @@ class _Block:
     room: int
     sought: _Needle
 
-    def look(self) -> tuple[Places, bool]:
-        """Absolute offsets of the places that begin in this block; False if the file could not be read up to its
-        end.
+    def search(self) -> tuple[Places, bool]:
+        """Return the absolute offsets of the places that begin in this block; False if the file could not be read up to
+        its end.
         """
         buffer = np.empty(1 + _CACHED + len(self.sought.needle), np.uint8)
         masks = np.empty(
@@ -176,10 +176,10 @@ def _in_turn(blocks: Iterator[_Block]) -> Iterator[tuple[_Block, tuple[Places, b
     try:
         first_blocks = list(islice(blocks, 2))
         if len(first_blocks) == 1:  # a small log
-            yield first_blocks[0], first_blocks[0].look()
+            yield first_blocks[0], first_blocks[0].search()
             return
         for block in chain(first_blocks, blocks):
-            waiting.append((block, pool.submit(block.look)))
+            waiting.append((block, pool.submit(block.search)))
             if len(waiting) == _AHEAD:
                 done, future = waiting.popleft()
                 yield done, future.result()

@@ -88,7 +88,7 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
         raise UsageError(sentence("expected a folder outside the store that is copied"), file=str(target))
     if opening.kind == "file":
         os.close(reading.open(root))
-        info = reading.look(root, listed=True)
+        info = reading.status(root, listed=True)
         return CopyPlan(root.parent, target, (), (root.name,), info.st_size if info else 0, ())
     folders, files, left_out, loops, total = [], [], [], [], 0
     chosen = _recovery_choice(root, reading) if recovery_set else None
@@ -207,15 +207,15 @@ def _tree(root: Path, reading: Reading) -> Iterator[tuple[str, os.stat_result]]:
     A link that leads back into a folder that contains it is reported as a link. Raises :class:`CannotRead`, also for a
     link to nothing: its target may be on a disk that is not mounted.
     """
-    top = reading.look(root, listed=True)
+    top = reading.status(root, listed=True)
     pending = [("", frozenset({_identity(top)} if top is not None else ()))]
     while pending:
         folder, above = pending.pop()
         for entry in reading.entries(root / folder, listed=True):
             name = str(Path(folder) / entry.name)
-            info = reading.look_at(entry, follow=False)
+            info = reading.entry_status(entry, follow=False)
             if stat.S_ISLNK(info.st_mode):
-                target = reading.look_at(entry)
+                target = reading.entry_status(entry)
                 info = info if _identity(target) in above else target
             if stat.S_ISDIR(info.st_mode):
                 pending.append((name, above | {_identity(info)}))

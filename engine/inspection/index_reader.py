@@ -40,7 +40,7 @@ def list_index(folder: Path, cache: DescriptorCache) -> tuple[list[ReadOnlyFile]
     for entry in listed:
         if parse_file_name(entry.name) is not None:
             try:
-                info = cache.reading.look_at(entry)
+                info = cache.reading.entry_status(entry)
             except CannotRead as error:
                 trouble = error
                 continue
@@ -55,7 +55,7 @@ def misnamed(folder: Path, cache: DescriptorCache, size: int) -> list[str]:
     with contextlib.suppress(CannotRead):
         for entry in cache.reading.entries(folder):
             if parse_file_name(entry.name) is None:
-                info = cache.reading.look_at(entry)
+                info = cache.reading.entry_status(entry)
                 if stat.S_ISREG(info.st_mode) and info.st_size == size:
                     paths.append(entry.path)
     return paths

@@ -314,7 +314,7 @@ def _tree(store: StoreSnapshot, entry: os.DirEntry[str]) -> Iterator[int]:
             pending.extend(_scan(store, listed_entry.path))
             continue
         with contextlib.suppress(CannotRead):  # ``reading`` has noted it
-            yield store.reading.look_at(listed_entry, follow=False).st_size
+            yield store.reading.entry_status(listed_entry, follow=False).st_size
 
 
 def flavour(store: StoreSnapshot) -> list[str]:

@@ -62,7 +62,7 @@ def recognise(path: str | Path, reading: Reading | None = None) -> Opening:
 
 def _look(target: Path, reading: Reading) -> os.stat_result | None:
     try:
-        return reading.look(target)
+        return reading.status(target)
     except CannotRead as error:
         if isinstance(error.__cause__, FileNotFoundError):  # a link to nothing
             raise NotAStore(_NEITHER, file=str(target)) from error

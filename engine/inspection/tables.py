@@ -41,7 +41,7 @@ def read_table(store: StoreSnapshot, name: str) -> Table | None:
         if table is not None:
             return table
     unread: list[CannotRead] = []
-    table = _look_at_table(store, name, unread)
+    table = _load_table(store, name, unread)
     if unread:
         raise unread[0]
     return table
@@ -78,7 +78,7 @@ def light_offsets(store: StoreSnapshot) -> int:
     return len(offsets) if isinstance(offsets, dict) else 0
 
 
-def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | None = None) -> Table | None:
+def _load_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | None = None) -> Table | None:
     if store.paths is None:
         return None
     folder = store.paths.config
@@ -92,7 +92,7 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
     itself.
     """
     for name in TABLES:
-        table = _look_at_table(store, name)
+        table = _load_table(store, name)
         if name in TABLE_SUBJECTS:
             with contextlib.suppress(CannotRead):
                 rows = store.rocksdb_tables.table(name)
@@ -134,8 +134,8 @@ def undecoded_tables(store: StoreSnapshot) -> Iterator[tuple[str, str]]:
             yield name, reason
 
 
-def look_at_tables(store: StoreSnapshot) -> Iterator[Table]:
-    """Every table that a broker may have, those that are not there included; none of a folder that is no store."""
+def iter_tables(store: StoreSnapshot) -> Iterator[Table]:
+    """Yield every table that a broker may have, absent ones included; none for a folder that is no store."""
     if store.paths is not None:
         folder, release = store.paths.config, release_of(store)
         for name in TABLES:

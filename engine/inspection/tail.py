@@ -293,7 +293,7 @@ class StoreTail:
         self._busy = threading.Lock()
         self.held = self.abort = False
 
-    def look(self) -> Positions:
+    def read_positions(self) -> Positions:
         """Return the positions now; raises :class:`StoreError` if the log cannot be read."""
         with self._busy:
             store = self._store

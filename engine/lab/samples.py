@@ -17,7 +17,7 @@ from engine.store.positions import Positions
 @dataclass(frozen=True, slots=True)
 class FlushMark:
     """A flush of the log that wrote something, up to ``to_offset``; ``waiters`` puts waited for it. ``number``
-    counts the flushes since the store was opened, so that a gap shows what a look missed.
+    counts the flushes since the store was opened, so that a gap shows what a sample missed.
     """
 
     number: int
@@ -30,11 +30,11 @@ class FlushMark:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """A service as it stands: ``waiting_bytes`` of work are before it (None if that is not counted in bytes).
+    """State of a service: ``waiting_bytes`` of work are waiting for it (None if its work is not counted in bytes).
 
-    ``last_ms`` is when it last moved something (None: not yet), ``moved`` how much that was in ``unit``s: ``bytes``,
-    ``units`` (messages), ``queues``, ``files``, or ``rounds`` where it is only known to have run. ``waiting`` counts
-    what waits in the same units, None if nobody knows.
+    ``last_ms`` is the time of its last work (None: not yet), ``moved`` the amount in ``unit``s: ``bytes``, ``units``
+    (messages), ``queues``, ``files``, or ``rounds`` if only its rounds are counted. ``waiting`` is the waiting amount
+    in the same unit, None if unknown.
     """
 
     paused: bool
@@ -47,7 +47,7 @@ class ServiceState:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """A second's worth of each, since the sample before: what was answered PUT_OK, and by how much positions moved."""
+    """Amounts per second since the previous sample: messages answered PUT_OK, and the progress of each position."""
 
     messages: float = 0.0
     wrote: float = 0.0  # bytes
@@ -62,7 +62,7 @@ class PositionSample:
     """A sample of a store. ``statuses`` count messages by put status since the store was opened.
 
     ``flushes`` are those since the sample before; ``files`` is the start offset of the log's last file (−1 without
-    one), so that a roll shows. ``trouble`` says in words why the store takes no messages, "" while it does.
+    one), so that a roll shows. ``trouble`` is the reason why the store refuses messages, "" if it accepts them.
     """
 
     at_ms: int

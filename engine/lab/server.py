@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 LAB_NICENESS: Final = 5
 """How far a lab stands back (nice) where the window that shows it wants the processor too."""
 SWITCH_SECONDS: Final = 0.0005
-"""How long a thread may keep the interpreter: whoever asks waits a few of these at most."""
+"""Seconds for which a thread may keep the interpreter: a request waits a few of these at most."""
 _PUT_THREADS: Final = 4
 _OTHER_CALL_THREADS: Final = 4
 
@@ -126,7 +126,7 @@ class Lab:
             if store is None:
                 return
             for name in store.services.names:
-                store.services.resume(name)  # whoever waits for a paused one would keep us waiting
+                store.services.resume(name)  # a caller that waits for a paused service would never end
             if self._load is not None:
                 self._load.stop()
             if lab is not None:
@@ -311,7 +311,7 @@ class Lab:
         if watch is None:
             seems = self._lab.disk.capacity if self._lab is not None else 0
             watch = self._watches[reader] = StoreWatch(store, self._statuses, seems)
-        return watch.look()
+        return watch.sample()
 
     def put_counts(self, max_topics: int) -> tuple[TopicPutCounts, ...]:
         """Return the queue entries of the ``max_topics`` topics with most entries, the fullest first."""
@@ -408,7 +408,7 @@ def serve(pipe: Connection) -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if lab.power_was_cut:
-            os._exit(0)  # as a power loss ends a process: whoever still waits for a disk waits in vain
+            os._exit(0)  # as a power loss ends a process: callers that wait for the disk get no answer
         other_calls.shutdown(wait=True)
         with contextlib.suppress(StoreError, OSError):
             lab.close()
@@ -426,7 +426,7 @@ def _answer(lab: Lab, frame: Frame) -> bytes:
     """Carry out the request in ``frame`` and send its result or error."""
     try:
         return pipe_frames.pack(frame.number, "end", _do(lab, frame.kind, frame.content()), None)
-    except Exception as error:  # noqa: BLE001 (carried to whoever asked)
+    except Exception as error:  # noqa: BLE001 (sent to the caller)
         return pipe_frames.pack(frame.number, "end", None, pipe_frames.portable(error))
 
 

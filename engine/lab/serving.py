@@ -190,7 +190,7 @@ class LabServing:
     def _run(self, startup: queue.SimpleQueue[BaseException | None], began: float) -> None:
         try:
             asyncio.run(self._serve(startup, began))
-        except BaseException as error:  # noqa: BLE001  told to whoever waits
+        except BaseException as error:  # noqa: BLE001  raised in the waiting caller
             startup.put(error)
 
     async def _serve(self, startup: queue.SimpleQueue[BaseException | None], began: float) -> None:
@@ -213,7 +213,7 @@ class LabServing:
             )
             broker = listening.broker
             broker.slaves.acknowledged, broker.slaves.hurry = source.acknowledged, source.hurry
-            source.changed = broker.slaves.look
+            source.changed = broker.slaves.answer_covered
             broker.followers = lambda: source.slaves
             self._server = server = await opened.enter_async_context(listening)
             self._first = ServingState(
@@ -526,7 +526,7 @@ def _asked(
 ) -> tuple[BrokerConfig, int, int | None, tuple[str, ...]]:
     """The broker's configuration, its port, the HA port where one is named, and keys without effect.
 
-    Raises :class:`CannotRead` and :class:`UsageError`: a lab's broker is a master, and asks nobody who he is.
+    Raises :class:`CannotRead` and :class:`UsageError`: a lab's broker is a master without access control.
     """
     if settings.config is None:
         return BrokerConfig(), PORT if settings.port is None else settings.port, settings.ha_port, ()

@@ -1,4 +1,4 @@
-"""Looking at a running store ten times a second: positions, rates since the look before, flushes, services."""
+"""Samples of a running store: positions, rates since the previous sample, flushes, services."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _MILLION = 1_000_000
 
 
 class StoreWatch:
-    """The looks of one reader at ``store``; ``statuses`` gives messages by the answer of their put. ``disk_bytes`` is
-    how large the store's disk seems to be, 0 if it is as large as it is.
+    """Samples ``store`` for one reader: rates and flushes are those since this reader's previous sample.
 
-    Whoever looks has a watch of his own: rates and flushes are those since *his* look before.
+    ``statuses`` returns the number of messages by put status. ``disk_bytes`` is the simulated size of the store's disk,
+    0 for its real size.
     """
 
     def __init__(self, store: MessageStore, statuses: Callable[[], Mapping[str, int]], disk_bytes: int = 0) -> None:
         self._store = store
         self._disk_bytes = disk_bytes
         self._statuses = statuses
-        self._before: PositionSample | None = None
+        self._previous: PositionSample | None = None
         self._activity: Activity | None = None
-        self._at = 0
-        self._moved: dict[str, tuple[int, int]] = {}  # ms since 1970, how much
+        self._sampled_ns = 0
+        self._moved: dict[str, tuple[int, int]] = {}  # service → ms since 1970, amount
 
-    def look(self) -> PositionSample:
+    def sample(self) -> PositionSample:
         """Sample the store now."""
         store = self._store
         positions, activity = store.positions(), read_activity(store.parts, store.services)
         now_ns, now = time.perf_counter_ns(), time.time_ns() // _MILLION
         statuses = dict(self._statuses())
-        previous, old_activity = self._before, self._activity
+        previous, old_activity = self._previous, self._activity
         newest = old_activity.flushes[-1].number if old_activity is not None and old_activity.flushes else 0
         flushes = tuple(_mark(flushed) for flushed in activity.flushes if flushed.number > newest)
         rates = Rates()
-        if previous is not None and old_activity is not None and now_ns > self._at:
-            rates = _rates(previous, positions, statuses, activity, old_activity, (now_ns - self._at) / 1e9)
+        if previous is not None and old_activity is not None and now_ns > self._sampled_ns:
+            rates = _rates(previous, positions, statuses, activity, old_activity, (now_ns - self._sampled_ns) / 1e9)
         self._note_moved(activity, now)
-        self._before = PositionSample(
+        self._previous = PositionSample(
             now,
             positions,
             rates,
@@ -56,8 +56,8 @@ class StoreWatch:
             activity.file_size,
             self._trouble(),
         )
-        self._activity, self._at = activity, now_ns
-        return self._before
+        self._activity, self._sampled_ns = activity, now_ns
+        return self._previous
 
     def _trouble(self) -> str:
         flags = self._store.flags
@@ -71,7 +71,7 @@ class StoreWatch:
         return flags.why
 
     def _note_moved(self, activity: Activity, now: int) -> None:
-        """Note when a counted value last changed, as exactly as the readings allow."""
+        """Note when a counted value last changed, as exactly as the samples allow."""
         old_activity = self._activity
         if old_activity is None:
             return
@@ -86,7 +86,7 @@ class StoreWatch:
 
     def _states(self, positions: Positions, activity: Activity) -> dict[str, ServiceState]:
         states = {}
-        for name, look in activity.services.items():
+        for name, service in activity.services.items():
             last_ms, moved = self._moved.get(name, (None, 0))
             unit, waiting, waiting_bytes = "rounds", None, None
             if name == "flush":
@@ -106,8 +106,8 @@ class StoreWatch:
             elif name == "clean":
                 unit = "files"
             else:
-                moved = look.rounds
-            states[name] = ServiceState(look.paused, waiting_bytes, last_ms, moved, unit, waiting)
+                moved = service.rounds
+            states[name] = ServiceState(service.paused, waiting_bytes, last_ms, moved, unit, waiting)
         return states
 
 

@@ -27,7 +27,7 @@ class ReadingListing:
                     if entry.is_dir(follow_symlinks=False):
                         listed.append((entry.name, 0, True))
                     elif entry.is_file(follow_symlinks=False):
-                        listed.append((entry.name, self._reading.look_at(entry, follow=False).st_size, False))
+                        listed.append((entry.name, self._reading.entry_status(entry, follow=False).st_size, False))
                     elif entry.is_symlink():
                         listed.append((entry.name, 0, self._reading.is_folder(entry.path)))
         return listed

@@ -144,7 +144,7 @@ class ReadOnlyFile:
 
     def status(self) -> os.stat_result:
         """Return the system's present information about the file. Raises :class:`CannotRead`."""
-        info = self._cache.reading.look(self.path, listed=True)
+        info = self._cache.reading.status(self.path, listed=True)
         assert info is not None
         return info
 
@@ -290,7 +290,7 @@ class FileSequence:
             return []
         for entry in listed:
             try:
-                info = reading.look_at(entry)
+                info = reading.entry_status(entry)
             except CannotRead as error:
                 self.trouble = error
                 oddities.append(UnexpectedEntry("link", entry.path, error.what))
@@ -450,7 +450,7 @@ class LoneFile(FileSequence):
         self.oddities = []
         self.trouble = None
         try:
-            info = self._cache.reading.look(self._path, listed=True)
+            info = self._cache.reading.status(self._path, listed=True)
         except CannotRead as error:
             self.trouble = error
             self.oddities.append(UnexpectedEntry("link", self._path, error.what))

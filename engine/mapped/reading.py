@@ -99,10 +99,10 @@ class ReadingDisk(Protocol):
     def entries(self, folder: str) -> list[os.DirEntry[str]]:
         """List a folder, in no order."""
 
-    def look(self, path: str, follow: bool) -> os.stat_result:
+    def status(self, path: str, follow: bool) -> os.stat_result:
         """Return the system's information about ``path``; without ``follow`` that of a link itself."""
 
-    def look_at(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
+    def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
         """Return the same for an entry that was listed."""
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
@@ -133,10 +133,10 @@ class SystemDisk:
         with os.scandir(folder) as entries:
             return list(entries)
 
-    def look(self, path: str, follow: bool) -> os.stat_result:
+    def status(self, path: str, follow: bool) -> os.stat_result:
         return Path(path).stat(follow_symlinks=follow)
 
-    def look_at(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
+    def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
         return entry.stat(follow_symlinks=follow)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
@@ -233,7 +233,7 @@ class Reading:
         if item.error == REPLACED:
             return True
         try:
-            self._disk.look(item.file, False)
+            self._disk.status(item.file, False)
         except OSError as error:
             return error.errno in ABSENT
         return False
@@ -282,41 +282,41 @@ class Reading:
                 return []
             raise self.note(folder, error, "list") from error
 
-    def look(self, path: str | Path, *, listed: bool = False, follow: bool = True) -> os.stat_result | None:
+    def status(self, path: str | Path, *, listed: bool = False, follow: bool = True) -> os.stat_result | None:
         """Return the system's information about ``path``, None if nothing is there. Raises :class:`CannotRead`."""
         try:
-            return self._disk.look(str(path), follow)
+            return self._disk.status(str(path), follow)
         except OSError as error:
             if not listed and self._is_absent(path, error):
                 return None
             raise self.note(path, error, "look") from error
 
-    def look_at(self, entry: os.DirEntry[str], *, follow: bool = True) -> os.stat_result:
+    def entry_status(self, entry: os.DirEntry[str], *, follow: bool = True) -> os.stat_result:
         """Return the same for an entry that was listed.
 
         Raises :class:`CannotRead`, also for a link to nothing: its target may be on a disk that is not mounted.
 
         """
         try:
-            return self._disk.look_at(entry, follow)
+            return self._disk.entry_status(entry, follow)
         except OSError as error:
             raise self.note(entry.path, error, "look") from error
 
     def is_folder(self, path: str | Path) -> bool:
         """Return True if ``path`` is a folder. Raises :class:`CannotRead`."""
-        info = self.look(path)
+        info = self.status(path)
         return info is not None and stat.S_ISDIR(info.st_mode)
 
     def exists(self, path: str | Path) -> bool:
         """Return True if something is at ``path``. Raises :class:`CannotRead`."""
-        return self.look(path) is not None
+        return self.status(path) is not None
 
     def folders(self, folder: str | Path, *, listed: bool = False) -> list[Path]:
         """Return the folders in ``folder`` by name. Raises :class:`CannotRead`."""
         folder_paths = []
         for entry in self.entries(folder, listed=listed):
             is_folder = entry.is_dir(follow_symlinks=False)
-            if is_folder or (entry.is_symlink() and stat.S_ISDIR(self.look_at(entry).st_mode)):
+            if is_folder or (entry.is_symlink() and stat.S_ISDIR(self.entry_status(entry).st_mode)):
                 folder_paths.append(Path(entry.path))
         return folder_paths
 
@@ -346,7 +346,7 @@ class Reading:
         if error.errno != errno.ENOENT:
             return error.errno == errno.ENOTDIR  # a file in the place of a folder: nothing is below it
         try:
-            self._disk.look(str(path), False)
+            self._disk.status(str(path), False)
         except OSError as link_error:
             return link_error.errno in ABSENT
         return False

@@ -203,12 +203,12 @@ class PatchedDisk(SystemDisk):
             kept_entries.append(cast("os.DirEntry[str]", _NewEntry(Path(folder, name), prefix + name in below, self)))
         return kept_entries
 
-    def look(self, path: str, follow: bool) -> os.stat_result:
+    def status(self, path: str, follow: bool) -> os.stat_result:
         absolute = _absolute(path)
         file = self._files.get(absolute)
         if file is None:
             try:
-                return super().look(path, follow)
+                return super().status(path, follow)
             except FileNotFoundError:
                 if self._has_new_files_below(absolute):
                     return Path(self._root).stat()
@@ -217,10 +217,10 @@ class PatchedDisk(SystemDisk):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self._changed_stat(file, os.fstat(file.descriptor) if file.base is None else Path(file.base).stat())
 
-    def look_at(self, entry: os.DirEntry[str] | _NewEntry, follow: bool) -> os.stat_result:
+    def entry_status(self, entry: os.DirEntry[str] | _NewEntry, follow: bool) -> os.stat_result:
         if isinstance(entry, os.DirEntry) and _absolute(entry.path) not in self._files:
-            return super().look_at(entry, follow)
-        return self.look(entry.path, follow)
+            return super().entry_status(entry, follow)
+        return self.status(entry.path, follow)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
         data = super().read(descriptor, size, position)
@@ -286,7 +286,7 @@ class _NewEntry:
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        return self._disk.look(self.path, follow_symlinks)
+        return self._disk.status(self.path, follow_symlinks)
 
 
 def _absolute(path: str | Path) -> str:

@@ -22,7 +22,7 @@ from engine.pipeline.storage import FolderEntry, LocalStorage, Storage, join, st
 from engine.sentences import sentence
 
 MAX_OFFSET = (1 << 63) - 1
-MAX_CONCURRENT_LOOKS = 16
+MAX_CONCURRENT_CALLS = 16
 """Folders that are listed side by side."""
 _SPECIAL = frozenset("*?[{")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
@@ -90,7 +90,7 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
             match for way in _expand_folder_braces(storage, local) for match in _matches(storage, way, errors)
         )
         broker_names.update((folder, None) for folder in errors)
-        places = look_concurrently(partial(_find_place, storage), broker_names)
+        places = map_concurrently(partial(_find_place, storage), broker_names)
         matched_stores = {
             place.path: replace(place, broker=broker or broker_names[match])
             for match, place in places
@@ -128,16 +128,14 @@ def seen_from_anywhere(stores: Iterable[StorePlace]) -> list[StorePlace]:
     ]
 
 
-def look_concurrently(look: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
-    """Yield ``items`` in their order, each with the result of ``look``: several wait for their storage at the same
-    time.
-    """
+def map_concurrently(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+    """Yield ``items`` in their order, each with the result of ``function``, which is called for several at a time."""
     listed = list(items)
     if len(listed) < 2:
-        yield from ((item, look(item)) for item in listed)
+        yield from ((item, function(item)) for item in listed)
         return
-    with ThreadPoolExecutor(min(len(listed), MAX_CONCURRENT_LOOKS), "listing") as pool:
-        yield from zip(listed, pool.map(look, listed), strict=True)
+    with ThreadPoolExecutor(min(len(listed), MAX_CONCURRENT_CALLS), "listing") as pool:
+        yield from zip(listed, pool.map(function, listed), strict=True)
 
 
 def log_files(store: StorePlace) -> list[LogFile]:
@@ -195,7 +193,7 @@ def _is_folder(storage: Storage, path: str) -> bool:
     try:
         return storage.is_folder(path)
     except CannotRead:
-        return True  # what it is cannot be told: whoever looks into it is told why
+        return True  # its kind is unknown: reading it gives the reason
 
 
 def _named(inside: Iterable[FolderEntry], part: str) -> list[str]:

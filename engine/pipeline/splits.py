@@ -31,7 +31,7 @@ from engine.codec.unit_scan import Blank, Damage, Decode, Stop, decode_entry_ite
 from engine.errors import CannotRead
 from engine.pipeline.anchors import ErrorNotingFile, SplitBytes, find_anchor
 from engine.pipeline.defaults import SPLIT_BYTES
-from engine.pipeline.files import StorePlace, Unread, log_files, look_concurrently
+from engine.pipeline.files import StorePlace, Unread, log_files, map_concurrently
 from engine.pipeline.log_files import LogFile
 from engine.pipeline.storage import open_path
 from engine.sentences import sentence
@@ -158,7 +158,7 @@ def plan(
     skipped: list[SkippedRange] = []
     unread: list[Unread] = []
     parts: list[tuple[Split, int]] = []
-    for store, file_splits in look_concurrently(_files_or_error, stores):
+    for store, file_splits in map_concurrently(_files_or_error, stores):
         if isinstance(file_splits, CannotRead):
             if not without_unread:
                 raise file_splits
@@ -212,7 +212,7 @@ def _opening(split: Split) -> CannotRead | None:
 
 def unread_files(splits: Iterable[Split]) -> Iterator[Unread]:
     """Return the files of ``splits`` that cannot be opened."""
-    for split, error in look_concurrently(_opening, {split.path: split for split in splits}.values()):
+    for split, error in map_concurrently(_opening, {split.path: split for split in splits}.values()):
         if error is not None:
             yield Unread(split.store, split.broker, error.file or split.path, error.what)
 
@@ -445,7 +445,7 @@ def _last_with_data(files: Sequence[LogFile]) -> int:
             with open_path(files[number].path) as file:
                 if any(file.read(0, 8)):
                     return number
-        except CannotRead:  # it may hold data: whoever reads it tells that nobody knows
+        except CannotRead:  # it may hold data: the reader of this split reports that it is unknown
             return number
     return -1
 

@@ -210,9 +210,9 @@ class Connection(asyncio.Protocol):
         self._heard = time.monotonic()
         if self._tap is not None:
             self._tap.opened(self)
-        self._look_idle()
+        self._check_idle()
 
-    def _look_idle(self) -> None:
+    def _check_idle(self) -> None:
         unsent = self._unsent_bytes()
         if self.is_congested and unsent < self._unsent:
             self._heard = time.monotonic()
@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
         elif remaining_s <= 0:
             self.close()
         else:
-            self._watch = asyncio.get_running_loop().call_later(remaining_s, self._look_idle)
+            self._watch = asyncio.get_running_loop().call_later(remaining_s, self._check_idle)
 
     def data_received(self, data: bytes) -> None:
         """asyncio: bytes came."""
@@ -375,7 +375,7 @@ class Connection(asyncio.Protocol):
         self._waiting[opaque] = waiting = _Awaited(loop=loop)
         waiting.due = due = loop.time() + timeout_s
         if self._late is None or due < self._late.when():
-            self._look_late_at(due)
+            self._schedule_timeout_check(due)
         try:
             self.send(request)
             return await waiting
@@ -414,13 +414,13 @@ class Connection(asyncio.Protocol):
         if self._relief is not None and not self._relief.done():
             self._relief.set_result(None)
 
-    def _look_late_at(self, due: float) -> None:
+    def _schedule_timeout_check(self, due: float) -> None:
         """Start one timer for all waiting requests: mostly answers come, and nothing is late."""
         if self._late is not None:
             self._late.cancel()
-        self._late = asyncio.get_running_loop().call_at(due, self._look_late)
+        self._late = asyncio.get_running_loop().call_at(due, self._check_timeouts)
 
-    def _look_late(self) -> None:
+    def _check_timeouts(self) -> None:
         self._late = None
         now = asyncio.get_running_loop().time()
         for opaque, waiting in list(self._waiting.items()):
@@ -429,7 +429,7 @@ class Connection(asyncio.Protocol):
                 if not waiting.done():
                     waiting.set_exception(TimeoutError())
         if self._waiting:
-            self._look_late_at(min(waiting.due for waiting in self._waiting.values()))
+            self._schedule_timeout_check(min(waiting.due for waiting in self._waiting.values()))
 
     def pause_writing(self) -> None:
         """asyncio: the other side does not read; nothing more is taken from it."""

@@ -107,7 +107,7 @@ class Recorder:
             return
         self._room -= len(item)
         self._file.write(item)
-        self._file.flush()  # whoever follows the file sees it, and a killed process leaves all that it noted
+        self._file.flush()  # readers of the file see it at once, and a killed process loses nothing
 
     def close(self) -> None:
         """Write the number of events that were left out, and close the file."""

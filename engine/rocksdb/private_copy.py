@@ -63,7 +63,7 @@ def fingerprint(folder: Path, reading: Reading) -> Fingerprint:
     """Return what shows whether a database has changed. Raises :class:`CannotRead`."""
     files = []
     for entry in reading.entries(folder, listed=True):
-        info = reading.look_at(entry)
+        info = reading.entry_status(entry)
         files.append((entry.name, info.st_ino, info.st_size, info.st_mtime_ns))
     return tuple(files)
 
@@ -218,5 +218,5 @@ def _has_new_manifest(folder: Path, target: Path, reading: Reading) -> bool:
     names = [path.name for path in target.glob("MANIFEST-*")]
     if not names:
         return False
-    info = reading.look(folder / names[0])
+    info = reading.status(folder / names[0])
     return info is None or info.st_size != (target / names[0]).stat().st_size

@@ -75,7 +75,7 @@ class CleanFiles:
         """Delete expired files in the next twenty runs, whatever the hour."""
         self._manual = MANUAL_RUNS
 
-    def look_at_space(self) -> None:
+    def check_disk_space(self) -> None:
         """Refuse puts if the disk is too full for them, or accept them again; nothing is deleted."""
         self._space()
 
@@ -186,5 +186,5 @@ class DiskCheck:
 
     def step(self) -> float:
         """Check the disk once."""
-        self._clean.look_at_space()
+        self._clean.check_disk_space()
         return CHECK_MS

@@ -297,7 +297,7 @@ class TieredStore:
 
     def file_length(self, path: str, kind: codec.SegmentKind, segment: codec.Segment) -> int | None:
         """The length of a segment's file in bytes; None if it is missing. Raises :class:`CannotRead`."""
-        info = self._cache.reading.look(self.file(path, kind, segment))
+        info = self._cache.reading.status(self.file(path, kind, segment))
         return info.st_size if info is not None else None
 
     def segments(self) -> Iterator[tuple[str, codec.SegmentKind, codec.Segment]]:

@@ -138,7 +138,7 @@ def planned(counts, seed):
     rng = random.Random(seed)
     for call in CALLS:
         for how in HOWS:
-            if (how == "short" and not call.startswith("read")) or (call, how) == ("look", "vanish"):
+            if (how == "short" and not call.startswith("read")) or (call, how) == ("status", "vanish"):
                 continue  # what nobody listed and the system does not know is absent
             numbers = range(counts[call])
             everything = os.environ.get("STORESCOPE_UNREAD") == "all"

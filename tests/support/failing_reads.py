@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.mapped.reading import SystemDisk
 
-CALLS = ("open", "entries", "look", "look_at", "read", "read_into")
+CALLS = ("open", "entries", "status", "entry_status", "read", "read_into")
 ERRORS = {"EACCES": errno.EACCES, "EIO": errno.EIO, "ESTALE": errno.ESTALE}
 
 
@@ -34,13 +34,13 @@ class FailingDisk(SystemDisk):
         self._fail("entries", folder)
         return super().entries(folder)
 
-    def look(self, path: str, follow: bool) -> os.stat_result:
-        self._fail("look", path)
-        return super().look(path, follow)
+    def status(self, path: str, follow: bool) -> os.stat_result:
+        self._fail("status", path)
+        return super().status(path, follow)
 
-    def look_at(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
-        self._fail("look_at", entry.path)
-        return super().look_at(entry, follow)
+    def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
+        self._fail("entry_status", entry.path)
+        return super().entry_status(entry, follow)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
         data = super().read(descriptor, size, position)

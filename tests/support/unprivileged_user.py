@@ -25,6 +25,7 @@ def _load_all() -> None:
     for results in pkgutil.walk_packages(engine.__path__, "engine."):
         if not results.name.startswith(("engine.pipeline", "engine.lab")) and not results.name.endswith("__main__"):
             importlib.import_module(results.name)
+    importlib.import_module("_strptime")  # datetime.strptime loads it at its first call
 
 
 def as_nobody(work: Callable[[], Result]) -> Result:

@@ -102,7 +102,7 @@ class TailWatch(QObject):
 
     def _read(self) -> tuple[PositionReading, float]:
         begun = time.thread_time()
-        positions = self.tail.look()
+        positions = self.tail.read_positions()
         store = self._session.snapshot
         files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
         heads = self._heads_of(store, positions.wrote.offset or 0)

@@ -128,7 +128,7 @@ def _fails(item: Unread, anew: bool) -> bool:
         elif item.action == "list":
             reading.entries(item.file)
         elif item.action == "look":
-            reading.look(item.file)
+            reading.status(item.file)
         else:
             return not anew
     except CannotRead:

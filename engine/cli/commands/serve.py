@@ -330,7 +330,7 @@ def _open_recorders(
 def follow_slaves(broker: Broker, source: HaServer) -> None:
     """Let puts wait for the slaves of ``source`` if the broker's role requires it."""
     broker.slaves.acknowledged, broker.slaves.hurry = source.acknowledged, source.hurry
-    source.changed = broker.slaves.look
+    source.changed = broker.slaves.answer_covered
 
 
 def _vip_port(host: str, bound: socket.socket, opened: contextlib.AsyncExitStack) -> socket.socket | None:

@@ -60,7 +60,7 @@ class IndexAccount:
     rising: bool = True  # True if the targets of the entries never fall
 
 
-def look_at(reader: IndexReader, live: bool = False) -> IndexAccount:
+def prove_file(reader: IndexReader, live: bool = False) -> IndexAccount:
     """Prove one file: its counts, its slots, every chain.
 
     A file that a broker is writing (``live``) grows meanwhile. The broker writes an entry before the slot that names
@@ -112,9 +112,9 @@ def _slots(reader: IndexReader, geometry: codec.Geometry) -> NDArray[np.int32]:
     return np.frombuffer(raw[: len(raw) - len(raw) % codec.SLOT_SIZE], ">i4").astype(np.int32)
 
 
-def _look_if_readable(reader: IndexReader, live: bool) -> IndexAccount | None:
+def _prove_if_readable(reader: IndexReader, live: bool) -> IndexAccount | None:
     try:
-        return look_at(reader, live)
+        return prove_file(reader, live)
     except CannotRead:
         return None  # ``reading`` has noted it
 
@@ -253,7 +253,7 @@ class IndexCheck:
         self, readers: list[IndexReader], topics: TopicTable, live: bool = False, log_end: int = 1 << 62
     ) -> None:
         self._log_end = log_end
-        looked = (_look_if_readable(reader, live and reader is readers[-1]) for reader in readers)
+        looked = (_prove_if_readable(reader, live and reader is readers[-1]) for reader in readers)
         self.accounts = [account for account in looked if account is not None]
         self._topics = topics
         self.bad: list[BadEntry] = []

@@ -208,7 +208,7 @@ class LogCheck:
     def _report_stray(self, stray: UnexpectedEntry) -> None:
         """CL07: a file that is none of the log's, such as one of a queue or of the index."""
         path, geometry = Path(stray.path), self._store.geometry
-        info = self._store.reading.look(path)
+        info = self._store.reading.status(path)
         size = info.st_size if info is not None else 0
         folders = {geometry.consume_queue_file_size: "consumequeue"}
         if geometry.index is not None:

@@ -55,9 +55,9 @@ class PriorityPlaces:
         values = block_texts.property_values(columns, rows, props.PRIORITY.encode())
         for row, text in zip(rows.tolist(), values.to_list(), strict=True):
             if text is not None and 0 <= priority_of({props.PRIORITY: text.decode("latin-1")}) < columns.queue_id[row]:
-                self._look_at(int(columns.offset[row]))
+                self._check_unit(int(columns.offset[row]))
 
-    def _look_at(self, offset: int) -> None:
+    def _check_unit(self, offset: int) -> None:
         unit = self._store.log.unit_at(offset, crc=False)
         if isinstance(unit, Unit) and self._has_its_own_queue(unit):
             self._count += 1

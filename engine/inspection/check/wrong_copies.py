@@ -69,7 +69,7 @@ def _every_file(store: StoreSnapshot) -> Iterator[tuple[str, int]]:
     if store.reading.exists(store.paths.config):
         for entry in store.reading.entries(store.paths.config):
             if entry.name.endswith((".json", ".json.bak")):
-                yield entry.path, store.reading.look_at(entry).st_size
+                yield entry.path, store.reading.entry_status(entry).st_size
 
 
 def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Finding:

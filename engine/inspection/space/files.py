@@ -126,7 +126,10 @@ def still_as_listed(reading: Reading, files: list[StoreFile]) -> int:
     changed = 0
     for file in files:
         try:
-            now, unfollowed = reading.look(file.path, listed=True), reading.look(file.path, listed=True, follow=False)
+            now, unfollowed = (
+                reading.status(file.path, listed=True),
+                reading.status(file.path, listed=True, follow=False),
+            )
             changed += file.size not in {info.st_size for info in (now, unfollowed) if info is not None}
         except CannotRead:
             changed += 1
@@ -140,10 +143,10 @@ def _add(
     if path in files:
         return
     with contextlib.suppress(CannotRead):
-        info = reading.look_at(entry, follow=False)
+        info = reading.entry_status(entry, follow=False)
         if follow and stat.S_ISLNK(info.st_mode):
             with contextlib.suppress(CannotRead):  # a dangling link still has a name and a length
-                info = reading.look_at(entry)
+                info = reading.entry_status(entry)
         if not stat.S_ISDIR(info.st_mode):
             files[path] = _file(path, name, kind, info)
 
@@ -162,7 +165,7 @@ def _is_folder(reading: Reading, entry: os.DirEntry[str], follow: bool) -> bool:
     if not follow or not entry.is_symlink():
         return False
     try:
-        return stat.S_ISDIR(reading.look_at(entry).st_mode)
+        return stat.S_ISDIR(reading.entry_status(entry).st_mode)
     except CannotRead:
         return False
 
@@ -174,7 +177,7 @@ def _walk(reading: Reading, folder: str, *, links: bool) -> Iterator[os.DirEntry
     while pending:
         current_folder = pending.pop()
         try:
-            place = reading.look(current_folder)
+            place = reading.status(current_folder)
         except CannotRead:
             continue
         if place is None or (place.st_dev, place.st_ino) in visited:

@@ -185,7 +185,7 @@ class LostFinder:
         paths = self._store.paths
         if paths is None or not self._store.small_file(paths.abort_bak):
             return []
-        status = self._store.reading.look(paths.abort_bak)
+        status = self._store.reading.status(paths.abort_bak)
         start_time = status.st_mtime_ns // 1_000_000 if status is not None else unit.store_timestamp
         if unit.store_timestamp <= start_time:
             return []

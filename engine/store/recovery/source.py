@@ -48,7 +48,7 @@ def list_folder(folder: Path, reading: Reading | None = None) -> Iterator[Entry]
     """Return the entries of ``folder`` by name; none where there is no such folder. Raises :class:`CannotRead`."""
     reading = reading or Reading()
     for entry in reading.entries(folder):
-        info = reading.look_at(entry)
+        info = reading.entry_status(entry)
         yield Entry(entry.path, entry.name, info.st_size, stat.S_ISDIR(info.st_mode))
 
 

@@ -59,7 +59,7 @@ class TimerMessages:
     """The timers of an open store. ``put`` stores a message that leaves the wheel, ``now`` gives ms since the epoch.
 
     Opening recovers log, wheel and positions; raises :class:`engine.errors.StoreError` where a broker would not start,
-    ``OSError``. Whoever opened it calls the steps, on one thread, and :meth:`flush` at the end.
+    ``OSError``. The caller that opened it calls the steps, on one thread, and :meth:`flush` at the end.
 
     A slave puts no message. It takes messages into its own wheel as far as its master has done so, and its reading
     time is that of its master (:meth:`follow`), so that it can go on as a master where the other one ended.

@@ -40,7 +40,7 @@ class ScriptedSlaves:
 
     def say(self, *slaves: int) -> list[tuple[int, str]]:
         self.slaves = list(slaves)
-        self.waits.look()
+        self.waits.answer_covered()
         reported, self.statuses = self.statuses, []
         return reported
 
@@ -123,7 +123,7 @@ def test_a_waiting_send_does_not_block_other_requests(tmp_path: Path) -> None:
                 assert (await client.ask(30, topic="Orders", queueId=0)).code == 0
                 assert not waiting_send.done()
                 server.broker.slaves.acknowledged = lambda: [store.positions().wrote]
-                server.broker.slaves.look()
+                server.broker.slaves.answer_covered()
                 assert (await waiting_send).code == 0
                 client.close()
 

@@ -180,7 +180,7 @@ class RefreshedStore(RuleBasedStateMachine):
     def ask_in_between(self):
         """Fill all caches. Files may be missing by now, so errors are valid answers."""
         result_or_error(lambda: account(self.store))
-        result_or_error(self.tail.look)
+        result_or_error(self.tail.read_positions)
 
     @precondition(lambda self: hasattr(self, "store"))
     @rule()
@@ -200,7 +200,7 @@ class RefreshedStore(RuleBasedStateMachine):
         wrong CRC.
         """
         expected = result_or_error(lambda: fresh.log.max_offset)
-        results = [result_or_error(lambda: self.tail.look().wrote.offset) for _ in range(TRUSTED + 2)][-1]
+        results = [result_or_error(lambda: self.tail.read_positions().wrote.offset) for _ in range(TRUSTED + 2)][-1]
         assert results == expected or not isinstance(expected, int)
         self.store.refresh()
 
@@ -266,7 +266,7 @@ def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path)
     files[0].write_bytes(b"")
     with open_store(live) as store:
         tail = StoreTail(store)
-        assert tail.look().wrote.offset == store.log.max_offset
+        assert tail.read_positions().wrote.offset == store.log.max_offset
         shutil.rmtree(live / "commitlog")
         shutil.copytree(sample[0] / "commitlog", live / "commitlog")
         files[0].write_bytes(b"")
@@ -274,7 +274,7 @@ def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path)
         with open_store(live) as fresh:
             expected = fresh.log.max_offset
         assert expected > 0
-        assert [tail.look().wrote.offset for _ in range(TRUSTED + 2)][-1] == expected
+        assert [tail.read_positions().wrote.offset for _ in range(TRUSTED + 2)][-1] == expected
 
 
 def test_a_log_folder_that_appears_later_removes_its_note(golden, tmp_path: Path) -> None:

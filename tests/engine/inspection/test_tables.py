@@ -11,7 +11,7 @@ import pytest
 from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store, tables
-from engine.inspection.tables import light_offsets, look_at_tables, read_backup, read_table, read_tables, table_topics
+from engine.inspection.tables import iter_tables, light_offsets, read_backup, read_table, read_tables, table_topics
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_missing_table_is_none(root):
         assert read_table(store, "topics.json") is None
         assert (table_topics(store), light_offsets(store), read_backup(store, "topics.json")) == ([], 0, None)
         assert list(read_tables(store)) == []
-        assert len(list(look_at_tables(store))) > 3
+        assert len(list(iter_tables(store))) > 3
 
 
 def test_offsets_of_light_groups_are_counted(root):

@@ -44,7 +44,7 @@ def assert_as_opened(tail: StoreTail, path: Path) -> None:
     for _ in range(20):
         with open_store(path) as fresh:
             expected = fresh.positions()
-        observed = tail.look()
+        observed = tail.read_positions()
         with open_store(path) as fresh:
             if fresh.positions() == expected:
                 break
@@ -77,9 +77,9 @@ def test_a_roll_is_found_without_a_refresh(tmp_path: Path) -> None:
         put(store, random.Random(1), 3)
         with open_store(path) as watched:
             tail = StoreTail(watched)
-            assert tail.look().wrote.offset == store.positions().wrote
+            assert tail.read_positions().wrote.offset == store.positions().wrote
             put(store, random.Random(2), 900)
-            assert tail.look().wrote.offset == store.positions().wrote
+            assert tail.read_positions().wrote.offset == store.positions().wrote
             assert watched.log.known_end == store.positions().wrote
 
 
@@ -94,13 +94,13 @@ def test_a_store_that_was_cut_and_written_again_is_read_again(tmp_path: Path) ->
         assert store.wait_dispatched(30_000)
     with open_store(path) as watched:
         tail = StoreTail(watched)
-        end_before = tail.look().wrote.offset
+        end_before = tail.read_positions().wrote.offset
         for file in sorted(path.rglob("*")):
             if file.is_file():
                 saved_file = saved_copy / file.relative_to(path)
                 shutil.copyfile(saved_file, file) if saved_file.exists() else file.unlink()
         watched.refresh()
-        assert tail.look().wrote.offset < end_before
+        assert tail.read_positions().wrote.offset < end_before
         assert_as_opened(tail, path)
 
 
@@ -111,11 +111,11 @@ def test_deleted_files_move_the_minimum(tmp_path: Path) -> None:
         assert store.wait_dispatched(30_000)
     with open_store(path) as watched:
         tail = StoreTail(watched)
-        assert tail.look().min.offset == 0
+        assert tail.read_positions().min.offset == 0
         first_file = watched.log.files[0]
         Path(first_file.path).unlink()
         watched.refresh()
-        assert tail.look().min.offset == first_file.end_offset
+        assert tail.read_positions().min.offset == first_file.end_offset
         assert_as_opened(tail, path)
 
 
@@ -132,12 +132,12 @@ def test_an_incomplete_unit_is_not_reported_yet(tmp_path: Path) -> None:
     log.write_bytes(content[: last_unit.offset] + bytes(len(content) - last_unit.offset))
     with open_store(path) as watched:
         tail = StoreTail(watched)
-        assert tail.look().wrote.offset == last_unit.offset
+        assert tail.read_positions().wrote.offset == last_unit.offset
         half = last_unit.offset + 120
         log.write_bytes(content[:half] + bytes(len(content) - half))
-        assert tail.look().wrote.offset == last_unit.offset
+        assert tail.read_positions().wrote.offset == last_unit.offset
         log.write_bytes(content)
-        assert tail.look().wrote.offset == last_unit.offset + last_unit.size
+        assert tail.read_positions().wrote.offset == last_unit.offset + last_unit.size
 
 
 @pytest.mark.golden
@@ -146,7 +146,7 @@ def test_positions_of_real_stores_at_rest_do_not_change(golden, name: str) -> No
     with open_store(golden(name)) as store:
         expected = store.positions()
         tail = StoreTail(store)
-        assert [tail.look() for _ in range(3)] == [expected] * 3
+        assert [tail.read_positions() for _ in range(3)] == [expected] * 3
 
 
 def test_queues_in_a_rocksdb_are_followed(tmp_path: Path) -> None:
@@ -159,14 +159,14 @@ def test_queues_in_a_rocksdb_are_followed(tmp_path: Path) -> None:
     made_rocksdb.make_database(path / "consumequeue", rows)
     with open_store(path) as watched, open_store(path) as fresh:
         tail = StoreTail(watched)
-        assert tail.look() == fresh.positions()
+        assert tail.read_positions() == fresh.positions()
         assert tail.entries == 60
         assert tail.queue_end("Orders", 0) == fresh.find_queue("Orders", 0).max_offset
         changed = made_rocksdb.QueueRows(path / "consumequeue")
         changed.forget_from(made.units[30].offset)
         changed.write()
         with open_store(path) as newer:
-            assert tail.look() == newer.positions()
+            assert tail.read_positions() == newer.positions()
         assert tail.entries == 30
         assert not watched.unread
 
@@ -195,9 +195,9 @@ def test_a_tail_comes_back_when_a_leader_replaces_entries_before_its_end(golden)
         tail, remains_from = StoreTail(store), store.log.remains_from
         store.log.remains_from = None
         store.log.forget_end()
-        end_before = tail.look().wrote.offset
+        end_before = tail.read_positions().wrote.offset
         assert remains_from is not None
         assert end_before is not None
         assert end_before > remains_from
         store.log.remains_from = remains_from
-        assert tail.look().wrote.offset == remains_from
+        assert tail.read_positions().wrote.offset == remains_from

@@ -97,7 +97,7 @@ def test_a_read_error_is_recorded_even_if_a_caller_catches_it(folder):
 
 
 @pytest.mark.parametrize("how", ["EACCES", "EIO", "ESTALE", "vanish"])
-@pytest.mark.parametrize("call", ["look_at", "entries"])
+@pytest.mark.parametrize("call", ["entry_status", "entries"])
 def test_an_unreadable_folder_is_not_empty(call, how, folder):
     if (call, how) == ("entries", "vanish"):
         return  # a folder that was never listed is simply absent
@@ -164,10 +164,10 @@ def test_a_link_to_nothing_may_lead_to_a_disk_that_is_not_mounted(folder):
 def test_a_folder_that_is_a_link_to_nothing_is_not_absent(tmp_path):
     (tmp_path / "queue").symlink_to(tmp_path / "not mounted")
     reading = Reading()
-    for ask in (reading.entries, reading.look, lambda path: reading.open(path, listed=False)):
+    for ask in (reading.entries, reading.status, lambda path: reading.open(path, listed=False)):
         with pytest.raises(CannotRead):
             ask(tmp_path / "queue")
-    assert reading.look(tmp_path / "nothing") is None
+    assert reading.status(tmp_path / "nothing") is None
 
 
 @pytest.mark.parametrize(

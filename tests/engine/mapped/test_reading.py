@@ -18,7 +18,7 @@ from engine.mapped.reading import Reading, Unread, gather_unread, read_through
 
 def test_an_unlisted_file_is_absent_and_a_listed_one_is_missed(tmp_path):
     door = Reading()
-    assert (door.entries(tmp_path / "x"), door.look(tmp_path / "x"), door.exists(tmp_path / "x")) == ([], None, False)
+    assert (door.entries(tmp_path / "x"), door.status(tmp_path / "x"), door.exists(tmp_path / "x")) == ([], None, False)
     assert door.open(tmp_path / "x", listed=False) == -1
     assert door.unread == ()
     with pytest.raises(CannotRead):
@@ -32,7 +32,7 @@ def test_a_link_to_nothing_is_not_absent(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "unmounted")
     door = Reading()
     with pytest.raises(CannotRead):
-        door.look(tmp_path / "link")
+        door.status(tmp_path / "link")
     assert [item.action for item in door.unread] == ["look"]
 
 

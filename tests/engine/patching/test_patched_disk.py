@@ -66,13 +66,13 @@ def contents(root: Path) -> dict[str, bytes]:
         for entry in reading.entries(folder):
             if entry.is_dir():
                 continue
-            info = reading.look_at(entry)
+            info = reading.entry_status(entry)
             descriptor = reading.open(entry.path, identity=(info.st_dev, info.st_ino))
             data = reading.read(entry.path, descriptor, info.st_size, 0, info.st_size)
             into = bytearray(info.st_size)
             assert reading.read_into(entry.path, descriptor, memoryview(into), 0, info.st_size) == info.st_size
             assert data == bytes(into)
-            assert reading.look(entry.path) == info
+            assert reading.status(entry.path) == info
             os.close(descriptor)
             content_by_name[os.path.relpath(entry.path, root)] = data
     assert reading.unread == ()
@@ -122,7 +122,7 @@ def test_another_time_of_change_keeps_caches_apart(folder: Path) -> None:
     for new in (b"23", b"aa", b"bb"):
         patch = WriteBytes(file="small", offset=2, old=b"23", new=new, why="")
         disk = PatchedDisk(folder, [patch])
-        times.add(disk.look(str(folder / "small"), True).st_mtime_ns)
+        times.add(disk.status(str(folder / "small"), True).st_mtime_ns)
         disk.close()
     assert len(times) == 3
 

@@ -11,7 +11,7 @@ from handmade_stores import SLOTS, HandmadeStore
 from planted_faults import patch
 
 from engine.inspection import open_store
-from engine.inspection.check.index import look_at
+from engine.inspection.check.index import prove_file
 from engine.inspection.findings import check
 from engine.rules.findings import Finding
 
@@ -54,12 +54,12 @@ def test_a_file_that_grows_while_it_is_read_has_no_fault_and_hides_none(root):
     patch(index(root), 36, struct.pack(">i", 61))
     with open_store(root) as store:
         (reader, *_) = store.index_files()
-        settled, live = look_at(reader), look_at(reader, live=True)
+        settled, live = prove_file(reader), prove_file(reader, live=True)
     assert settled.header_faults
     assert (live.header_faults, live.slots, live.links, live.entries) == ([], [], [], settled.entries)
     patch(index(root), 40, struct.pack(">i", 5000))
     with open_store(root) as store:
-        assert look_at(store.index_files()[0], live=True).slots
+        assert prove_file(store.index_files()[0], live=True).slots
 
 
 def test_an_entry_that_leads_to_another_unit(root):
