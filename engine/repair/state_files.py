@@ -216,7 +216,7 @@ def _move(store: StoreSnapshot, path: Path, target: str, why: str, name: str) ->
 
 def _sample(store: StoreSnapshot, path: Path) -> tuple[int, bytes, bytes]:
     """Return the size of a file, its first and its last :data:`SAMPLE_BYTES`."""
-    info = store.reading.look(path)
+    info = store.reading.status(path)
     size = info.st_size if info is not None else 0
     descriptor = store.reading.open(path)
     try:
