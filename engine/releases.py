@@ -153,7 +153,7 @@ class ReleaseRules:
 
     @property
     def version_name(self) -> str:
-        """The release's name as a broker tells it (Java: ``MQVersion``): "V5_5_1"."""
+        """The release's name as a broker reports it (Java: ``MQVersion``): "V5_5_1"."""
         return f"V{self.patch.replace('.', '_')}"
 
 
@@ -338,7 +338,7 @@ def rules_of(release: Release) -> ReleaseRules:
 
 
 def of_version(version: str) -> Release | None:
-    """Return the release whose rules speak for a version as a broker tells it ("5.4.0"); None for any other text."""
+    """Return the release whose rules speak for a version as a broker reports it ("5.4.0"); None for any other text."""
     numbers = version.removesuffix("-SNAPSHOT").split(".")
     if len(numbers) < 2 or not all(number.isdecimal() for number in numbers):
         return None

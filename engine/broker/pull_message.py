@@ -372,7 +372,7 @@ def _flags(broker: Broker, queue_key: tuple[str, str, int]) -> dict[str, str]:
 
 
 def _forbidden(broker: Broker, forbidden_type: int) -> dict[str, str]:
-    """Since 5.x: the field that tells which thing may not be read."""
+    """Since 5.x: the field that names what may not be read."""
     return {} if broker.store.rules.major < 5 else {"forbiddenType": str(forbidden_type)}
 
 

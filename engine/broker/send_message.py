@@ -117,7 +117,7 @@ STORED_CODES = {
 
 
 def send_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE: put one message, or a batch: the header's ``batch`` tells
+    """SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE: put one message, or a batch: the header's ``batch`` decides
     which, not the code.
     """
     logical = queue_of(broker, request, header, any_queue=True) if broker.static_topics.mappings else None

@@ -146,7 +146,7 @@ def masking(args: argparse.Namespace) -> Masking | None:
 
 
 def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:
-    """The configuration given by ``--config``, or None; unknown keys are said on standard error by the caller."""
+    """The configuration given by ``--config``, or None; the caller reports unknown keys on standard error."""
     return read_named_config(args)[0]
 
 

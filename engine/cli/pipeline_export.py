@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ABOUT_FILE = "_storescope.json"
 FACTS = ("config", "batchTopics", "release", "topicsTable")
-"""What is told of a store whose name and place are masked."""
+"""Texts for a store whose name and place are masked."""
 
 
 def register(jobs: Any) -> None:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.where:
         from engine.query import parse
 
-        where = parse(args.where)  # a mistake in the filter is told before anything is opened
+        where = parse(args.where)  # a mistake in the filter is reported before anything is opened
     mask, out.mask = masking(args), None
     with staged_output(args.out, "export") as folder, run_job(args, out, "export") as job:
         from engine.pipeline import export_parquet, export_text

@@ -98,7 +98,7 @@ def _units(job: Job, source: str, kind: str, store: str | None) -> Iterable[tupl
 
 
 def _is_small(source: str, kind: str) -> bool:
-    """Return True if the rows fit into :data:`IMPORT_MEMORY_BYTES`, or are no rows: that is told without Spark too.
+    """Return True if the rows fit into :data:`IMPORT_MEMORY_BYTES`, or are no rows: that needs no Spark either.
 
     False where Arrow is missing: the way by Spark says what to install.
     """

@@ -116,7 +116,7 @@ class Job:
     ) -> tuple[Split, ...]:
         """Return the splits of the stores that the command names; skipped parts are reported.
 
-        What cannot be read is noted, so that the command tells it and ends with its exit code; stores that cannot be
+        What cannot be read is noted, so that the command reports it and ends with its exit code; stores that cannot be
         are left out, and where a job ``needs_all_files`` those of which a file cannot be, too. Raises
         :class:`StoreError` if none is left.
         """
@@ -268,7 +268,7 @@ def run_job(
             raise KeyboardInterrupt from None
         if isinstance(error, Exception) and is_spark_error(error):
             line = error_line(error)
-            if line == os.strerror(errno.ENOSPC) and getattr(args, "out", None):  # nobody has said where
+            if line == os.strerror(errno.ENOSPC) and getattr(args, "out", None):  # the message does not name the disk
                 line += f" while {args.out} was written"
             raise StoreError(sentence("{line} (Spark's log: {log_file})", line=line, log_file=log_file)) from error
         raise

@@ -44,7 +44,7 @@ MIN_WAVE_QUESTIONS = 16
 """Tasks whose answers are waited for together, at least."""
 NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 _LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
-"""Of a message that no store holds, the store that tells most is believed."""
+"""For a message in no store, the verdict of the store with the most evidence counts."""
 
 
 def register(jobs: Any) -> None:
@@ -160,7 +160,7 @@ def _answers(
         )
         for text in (text for batch in frame.toArrow().to_batches() for text in batch.column(0).to_pylist()):
             row = json.loads(text, object_hook=object_hook)
-            if row["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
+            if row["type"] == "unreadable":  # the worker's; this process reports it, and ends with its exit code
                 Reading().note(row["file"], row["error"], row["action"])
                 continue
             if row["verdict"] not in _LOST_ORDER or (row["physicalOffset"] is not None and row["topic"] is not None):

@@ -135,7 +135,7 @@ def verify(
     results = [Verified(each.path, [], 0, sizes[each.path], len(proofs[number])) for number, each in enumerate(places)]
     for row in sorted(rows, key=lambda row: (row["store"], row["number"])):
         record = json.loads(row["record"], object_hook=object_hook)
-        if record["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
+        if record["type"] == "unreadable":  # the worker's; this process reports it, and ends with its exit code
             Reading().note(record["file"], record["error"], record["action"])
             continue
         results[row["store"]].records.append(record)

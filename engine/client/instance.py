@@ -231,7 +231,7 @@ class ClientInstance:
         return answer
 
     async def tell(self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"") -> None:
-        """Send a one-way request: nothing tells whether it arrived. Raises ``OSError``, ``TimeoutError``."""
+        """Send a one-way request, which is not answered. Raises ``OSError``, ``TimeoutError``."""
         self.write(await self.connection(address), Command(code, fields_as_text(fields), body))
 
     def write(self, connection: Connection, request: Command) -> None:

@@ -169,7 +169,7 @@ class PopConsumer(ClientPart):
         return tuple(sorted(self._mine, key=queue_order))
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
-        """Consume a topic. Raises :class:`WrongMessage`; a consumer that runs cannot be told more."""
+        """Consume a topic. Raises :class:`WrongMessage`; a running consumer accepts no further topic."""
         if self._running:
             raise WrongMessage("a consumer that pops is told its topics before it starts")
         check_topic(topic)

@@ -188,7 +188,7 @@ def tags_code_of(
 
 
 def bare_reason(reason: str) -> str:
-    """Return the reason of :func:`check_frame` for use where "no unit" is said already."""
+    """Return the reason of :func:`check_frame` for messages that already have "no unit"."""
     if isinstance(reason, Sentence) and reason.id == _NO_UNIT:
         return str(reason.params["reason"])
     return reason if isinstance(reason, Sentence) else reason.removeprefix("no unit: ")

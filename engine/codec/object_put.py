@@ -161,7 +161,7 @@ class ObjectPut:
         self._pending_owners: tuple[object, ...] = ()
         self._owners: dict[int, tuple[object, ...]] = {}
         self.file: OpenFile | None = None
-        """The file that the sheet tells of; None if it has to be told again."""
+        """The file that the sheet describes; None if the sheet must be filled again."""
         self.target: memoryview | None = None
         self.numbers: array[int] | None = None
         self._names: tuple[str, ...] | None = None

@@ -36,7 +36,7 @@ class Matches(NamedTuple):
     """Matching entries in the order of the keys, newest first for each: ``key`` is the key's number, ``offset`` the
     commit-log offset, ``entry`` the entry's number.
 
-    ``state`` tells for each key how its chain ended: ENDED normally, UPWARDS at a link to an entry that is not older (a
+    ``state`` is how the chain of each key ended: ENDED normally, UPWARDS at a link to an entry that is not older (a
     loop or damage), UNREADABLE if the file ended first.
     """
 

@@ -91,7 +91,7 @@ class TopicEffect:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """One release in one storage mode. ``unknown`` are sentences on what cannot be told."""
+    """One release in one storage mode. ``unknown`` are sentences on effects that are unknown."""
 
     release: Release
     mode: StorageMode
@@ -107,7 +107,7 @@ class Compatibility:
 
     @property
     def starts(self) -> bool | None:
-        """Whether the broker would start; None if that cannot be told."""
+        """True if the broker would start; None if that is unknown."""
         if self.refusals:
             return False
         return None if self.plan is None else True

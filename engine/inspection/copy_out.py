@@ -264,7 +264,7 @@ def copy_one(store: str, offset: int, *, readable: bool) -> str:
 
 def copy_found(store: StoreSnapshot, result: WhereResult) -> str:
     """The command that copies the message of ``result``; "" if no byte of it exists, or if the store is a bare log."""
-    was = any(evidence.what == "was" for evidence in result.evidence)  # told of what stood in unreadable bytes
+    was = any(evidence.what == "was" for evidence in result.evidence)  # unreadable bytes whose message was identified
     if store.kind != "store" or result.physical_offset is None or not (result.life or was):
         return ""
     return copy_one(str(store.path), result.physical_offset, readable=bool(result.life))

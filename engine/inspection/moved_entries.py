@@ -32,7 +32,7 @@ class MovedEntry:
 
 
 class MovedMessages:
-    """Which messages of one queue are only in tiered storage. Without files of tiered storage, its table tells."""
+    """The messages of one queue that are only in tiered storage, by its files or, without them, by its table."""
 
     def __init__(self, tiered: TieredQueue, min_log_offset: int) -> None:
         self.tiered = tiered

@@ -3,7 +3,7 @@
 
 Creates and writes nothing. The error for a path that cannot be opened names what was found instead.
 
-Also tells whether a process holds a store's lock, by asking the kernel without taking the lock
+Also finds out whether a process holds a store's lock, by asking the kernel without taking the lock
 (docs/formats/checkpoint.md).
 """
 

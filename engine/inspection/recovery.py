@@ -163,7 +163,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         ),
         listing=partial(list_folder, reading=store.reading),
         light=store.config is None or (config.enable_multi_dispatch if rocksdb is None else config.enable_lmq),
-        said=store.small_file(paths.confirmed_empty_log),
+        confirmed_note=store.small_file(paths.confirmed_empty_log),
         dledger=dledger_source(store),
     )
 
@@ -208,7 +208,7 @@ def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
     """The bytes of a table that a start reads; a table in a RocksDB is given as the JSON of its rows, without a backup.
 
-    None if there is none, or if it cannot be told, which is recorded.
+    None if there is none, or if it is unknown, which is recorded.
     """
     assert store.paths is not None
     table_name = name.removesuffix(BACKUP)

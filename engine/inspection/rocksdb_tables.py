@@ -46,7 +46,7 @@ class RocksTables:
     def table(self, name: str) -> Table | None:
         """Return the table ``name``; None if the broker keeps it in files.
 
-        Raises :class:`CannotRead` if it is in a RocksDB, and its content cannot be told.
+        Raises :class:`CannotRead` if it is in a RocksDB, and its content is unknown.
         """
         result = self._find(name)
         if isinstance(result, Undecoded):
@@ -56,7 +56,7 @@ class RocksTables:
         return result
 
     def why_unknown(self, name: str) -> str | None:
-        """Return why the content of the table cannot be told; None if it can. Nothing is recorded."""
+        """Return why the content of the table is unknown; None if it is known. Nothing is recorded."""
         result = self._find(name)
         return result.what if isinstance(result, CannotRead) else None
 

@@ -1,8 +1,7 @@
-"""What producers of a load were told is stored: the ends of acknowledged messages, as far as a power loss could still
-take them.
+"""Messages of a load that were acknowledged and that a power loss could still lose, by their ends in the log.
 
-Bounded: what is flushed is forgotten, and beyond a few million entries old ones are kept in heaps, whose sums are exact
-and whose edges are not.
+Bounded: flushed messages are forgotten. Beyond a few million entries old ones are grouped into heaps, whose sums are
+exact and whose edges are not.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class Watch:
                         info.numActiveTasks,
                         info.numFailedTasks,
                     )
-        except Exception:  # noqa: BLE001  py4j's errors of a gateway that is gone: the action itself tells them
+        except Exception:  # noqa: BLE001  py4j's errors of a gateway that is gone: the action itself raises them
             return
 
 

@@ -321,7 +321,7 @@ def needed_ranges(stores: Sequence[StorePlace], limits: QueryLimits, trust: Trus
     for store in stores:
         try:
             spans, whys = _needed_spans(store, limits, trust)
-        except CannotRead:  # the plan meets it again, and tells it
+        except CannotRead:  # the plan meets it again, and reports it
             continue
         if whys:
             ranges[store.path] = Ranges(tuple(spans), f"nothing of the {' and '.join(whys)} asked for lies there")

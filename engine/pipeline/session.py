@@ -112,7 +112,7 @@ def stop() -> None:
 
 
 def abandon() -> None:
-    """End the session now, whatever it does: a cluster is told, Java is killed, their temporary files are removed."""
+    """End the session now: the cluster is asked to end it, Java is killed, temporary files are removed."""
     running, _Current.running = _Current.running, None
     if running is None:
         return

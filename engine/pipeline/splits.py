@@ -152,7 +152,7 @@ def plan(
     its last unit are one split, however many there are. Where there would be more than ``MAX_SPLITS``, they are twice
     as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` if a folder
     cannot be listed, unless the plan is made ``without_unread`` stores; of a file that cannot be read there is one
-    split then, however it would be cut or asked for: its task tells it, once.
+    split then, however it would be cut or asked for: its task reports it, once.
     """
     splits: list[Split] = []
     skipped: list[SkippedRange] = []

@@ -38,7 +38,7 @@ GROUPS = ("queue", "tag", "producer", "hour", "time", "size", "key")
 SPANS_MS = (1_000, 10_000, 60_000, 600_000)
 """Lengths of spans; each divides the next, and all divide an hour."""
 MAX_SPANS = 240
-"""Spans that a job, and each task, tells apart: with more the next length is taken, and behind the last only hours."""
+"""Maximum number of spans of a job, and of each task; with more the next length is used, at last only hours."""
 OTHERS = "\x00others"
 """Stands for the names beyond :data:`MAX_TOPICS`."""
 MAX_TOPICS = 60_000

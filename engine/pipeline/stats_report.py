@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Place = tuple[str | None, str | None]
-"""Store and broker; (None, None) where all stores are told together."""
+"""Store and broker; (None, None) for all stores together."""
 
 
 @dataclass(frozen=True, slots=True)

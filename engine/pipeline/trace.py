@@ -2,7 +2,7 @@
 
 Tasks get the keys as hashes and give one row for each unit and key that agree; the driver compares the texts. The
 second walk looks for units that share a unique key with those that were found by another key of theirs: what became of
-a message is told by all of its units. What is concluded of them is said by :mod:`engine.rules.where`, one floor up.
+the history of a message is in all of its units. The verdicts on them are in :mod:`engine.rules.where`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Proving splits of a log: units against themselves and their queue entries, and what the index holds
 (docs/formats/commit-log.md, docs/formats/index-file.md).
 
-A split in which anything is out of the ordinary gives no proof. What is wrong there is told by the check of
+A split in which anything is out of the ordinary gives no proof. What is wrong there is found by the check of
 the whole store, which passes over what was proven (:mod:`engine.rules.log_rules`).
 """
 

@@ -47,7 +47,7 @@ LINGER_S = 10.0
 _KEEN_AFTER_ARRIVALS = 16
 """Reads that have to come one soon behind the other before they are looked for all the time."""
 _ACCEPT_ITERATIONS = 3
-"""Of the loop, from a connection that is accepted to one that stands: its task begins, it is made, it is told."""
+"""Turns of the loop until an accepted connection is ready: its task starts, it is created, it is reported."""
 
 Handler = Callable[[Command, "Connection"], Command | None]
 """Gives the answer to a request; None if there is none (yet)."""
@@ -580,7 +580,7 @@ class Server:
         self._bound: list[socket.socket] = []
         """Sockets on which the tasks of ``_accepting`` accept."""
         self._beginning: set[asyncio.Task[None]] = set()
-        """Connections that have not said yet whether they speak TLS."""
+        """Connections whose first byte has not shown yet whether they use TLS."""
         self.connections: set[Connection] = set()
         self.memory = ConnectionMemory(self._limits.memory_bytes)
         self.on_relief: Callable[[Connection], None] | None = None

@@ -74,7 +74,7 @@ class FrameTap:
             try:
                 take(event)
             except Exception:  # noqa: BLE001  a full disk under a log is no reason to stop serving
-                _log.exception("what is seen cannot be kept; nothing more is told")
+                _log.exception("frames cannot be recorded; no further one is")
                 self.takes.remove(take)
 
 

@@ -141,7 +141,7 @@ class SlavePosition:
 
     @property
     def behind(self) -> int:
-        """Bytes that the master has and the slave has not said it has."""
+        """Bytes of the master that the slave has not acknowledged."""
         return max(self.wrote - self.acknowledged, 0)
 
 

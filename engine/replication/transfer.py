@@ -23,7 +23,7 @@ _STORED, _STORED_V6 = 56, 68
 """Where the store time stands in a unit (docs/formats/commit-log.md#unit): behind a host of 8 bytes, or of 20."""
 REPORT_SIZE = _OFFSET.size
 _MAX_TRANSFER_BYTES = 64 << 20
-"""Bytes of one transfer: a master sends 32 KiB at once unless it is told otherwise."""
+"""Bytes of one transfer: a master sends 32 KiB at once by default."""
 
 
 def report(offset: int) -> bytes:

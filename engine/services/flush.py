@@ -75,7 +75,7 @@ class LogFlush:
     def flush(self, least_pages: int = 0) -> bool:
         """Flush one file if enough of it is dirty; returns True if nothing moved. Raises :class:`FlushFailed`.
 
-        ``least_pages`` 0 flushes whatever is there and tells the checkpoint the store time reached.
+        ``least_pages`` 0 flushes everything and passes the store time to the checkpoint.
         """
         files = self.files
         with self._lock:

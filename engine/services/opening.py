@@ -148,7 +148,7 @@ def note_empty_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, re
     """Record what is still missing after the user's consent was carried out, so that the next start does not ask;
     delete the record if nothing is.
     """
-    source = replace(load_source.source(paths, config, disk), said=None)
+    source = replace(load_source.source(paths, config, disk), confirmed_note=None)
     missing = recovery.without_log(source, release)
     if missing is not None:
         disk.write_file(paths.confirmed_empty_log, missing.note, sync=True)
@@ -179,7 +179,7 @@ def load(
 
     plan = recovery_apply.recover(source, parts, parts.release, rebuild, empty_log=empty_log, progress=progress)
     parts.queues.remove_deleted()
-    if plan.empty_log is not None or source.said is not None:
+    if plan.empty_log is not None or source.confirmed_note is not None:
         note_empty_log(parts.paths, parts.config, parts.disk, parts.release)
     if plan.exit == "abnormal":
         _flush_from(parts, services, plan.start_offset)

@@ -76,8 +76,8 @@ class AppendMessageStatus(Enum):
 class AppendMessageResult(NamedTuple):
     """Position of an appended message: ``physical_offset`` and ``size`` in bytes of the log, ``store_timestamp`` ms.
 
-    ``queue_offset`` is 0 for PREPARED and ROLLBACK. Of a batch, ``size`` covers all units and ``unit_offsets`` tells
-    where each begins.
+    ``queue_offset`` is 0 for PREPARED and ROLLBACK. Of a batch, ``size`` covers all units and ``unit_offsets``
+    are their starts.
     """
 
     status: AppendMessageStatus

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for item in logical_ranges(store):
             out.record(_record(item))
             out.line(escape_controls(range_text(item)))
-        with contextlib.suppress(CannotRead):  # the tables are said to be unreadable already
+        with contextlib.suppress(CannotRead):  # reported already
             _print_lite_topics(store, out)
         for name, value in binary_tables(store):
             table_count += 1

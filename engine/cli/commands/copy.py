@@ -40,7 +40,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     unit_filter = (
         None if args.where is None else parse(args.where)
-    )  # a mistake in the filter is told before anything is opened
+    )  # a mistake in the filter is reported before anything is opened
     given_settings = given_config(args, out)
     with open_store(args.store, _places(given_settings)) as source:
         settle_folders(source.path, given_settings).refuse_outside()

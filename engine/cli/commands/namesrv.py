@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _kv_config_path(args: argparse.Namespace, config: NameServerConfig) -> str:
     """The file of the key-value table. Raises :class:`OutsidePath` where the configuration names one outside of its own
-    folder, unless the user said that it counts: it may be that of a name server that runs on this machine.
+    folder, unless an option says that it counts: it may be that of a name server that runs on this machine.
     """
     check_path_choice(args)
     path = config.kv_config_path

@@ -21,7 +21,7 @@ _COLUMNS = (
     Column("Position", "name"),
     Column("Offset", "offset", "number"),
     Column("Time", "timestamp", "time"),
-    Column("How, or why not", "said", "prose"),
+    Column("How, or why not", "description", "prose"),
 )
 
 
@@ -55,10 +55,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     rows |= {f"checkpoint {name}": value for name, value in record["checkpoint"].items()}
     rows |= {f"term {name}": value for name, value in record["epochs"].items()}
     for name, value in rows.items():
-        out.record({"name": name, **value, "said": value.get("how") or value.get("why")}, _COLUMNS)
+        out.record({"name": name, **value, "description": value.get("how") or value.get("why")}, _COLUMNS)
     for slave in slaves:
         description = f"{slave.peer}: sent {slave.sent:,}, behind {slave.behind:,}"
-        out.record({"name": "slave", "offset": slave.acknowledged, "said": description}, _COLUMNS)
+        out.record({"name": "slave", "offset": slave.acknowledged, "description": description}, _COLUMNS)
     return 0
 
 

@@ -68,7 +68,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    unit_filter = unit_filter_of(args)  # a mistake in the filter is told before anything is opened
+    unit_filter = unit_filter_of(args)  # a mistake in the filter is reported before anything is opened
     with open_named_store(args, out) as store:
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start

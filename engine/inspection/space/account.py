@@ -1,7 +1,7 @@
 """Accounts for a store's bytes by topic, queue, kind of file, tag, producer and day, apparent and allocated.
 
 Every byte of every file is in exactly one row, so the rows add up to the files. :func:`quick_space` asks file lists and
-queues only; :func:`space_of` walks the log as well and tells units, blanks, damage and zero tail apart.
+queues only; :func:`space_of` walks the log as well and distinguishes units, blanks, damage and zero tail.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def find(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) 
     there costs one short read. Raises :class:`engine.errors.CannotRead`.
     """
     empty_log = missed(source, files, queues)
-    return None if empty_log is not None and empty_log.note == source.said else empty_log
+    return None if empty_log is not None and empty_log.note == source.confirmed_note else empty_log
 
 
 def missed(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) -> EmptyLog | None:

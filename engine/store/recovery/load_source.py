@@ -61,7 +61,9 @@ def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> Recover
         listing=listing,
         light=config.enable_multi_dispatch,
         missing=tuple(folder for folder in log_folders(paths, config) if not disk.exists(folder)),
-        said=disk.read_file(paths.confirmed_empty_log) if _is_file(listing, paths.confirmed_empty_log) else None,
+        confirmed_note=disk.read_file(paths.confirmed_empty_log)
+        if _is_file(listing, paths.confirmed_empty_log)
+        else None,
         heal=True,
     )
 

@@ -144,7 +144,7 @@ def find_refusal(table: str, parsed: json_dialect.Parsed | None, release: Releas
 
 @dataclass(frozen=True, slots=True)
 class RecoverySource:
-    """A store as recovery sees it. Sizes in bytes; ``batch_topics`` is None if no topics table tells."""
+    """A store as recovery sees it. Sizes in bytes; ``batch_topics`` is None without a table of topics."""
 
     root: Path
     log: FileSequence
@@ -169,7 +169,7 @@ class RecoverySource:
     listing: Callable[[Path], Iterable[Entry]] = list_folder
     light: bool = True  # units that name further queues get entries there
     missing: tuple[Path, ...] = ()  # folders of a log in several that the configuration names and that are not there
-    said: bytes | None = None  # the store's note of the evidence that empty_log overruled
+    confirmed_note: bytes | None = None  # the store's note of the evidence that empty_log overruled
     heal: bool = False  # repairs what a broker dies of while it recovers
     watch: Watch | None = None  # called with the progress of reading the log
     dledger: DLedgerSource | None = None  # the log is a DLedger log; ``log`` has its files and older ones beside it

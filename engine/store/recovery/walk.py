@@ -233,7 +233,7 @@ def _with_header(answer: Answer) -> Answer:
 
 
 def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:
-    """Refuse a unit that tells an offset outside of its file (checkCommitLogOffsetOnRecover)."""
+    """Refuse a unit whose PHYSICALOFFSET is outside of its file (checkCommitLogOffsetOnRecover)."""
     if file.start_offset <= request.physical_offset <= file.end_offset:
         return request
     return Refusal(-1, sentence("the message's PHYSICALOFFSET is {at:,}, in another file", at=request.physical_offset))
