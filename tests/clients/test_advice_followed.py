@@ -184,14 +184,6 @@ def test_a_broker_goes_on_at_the_offsets_that_were_set(golden, tmp_path, release
     assert others == others_before | {f"{TOPIC}@{GROUP}": others_before[f"{TOPIC}@{GROUP}"] | {0: 7}}
 
 
-def mqadmin(release: str, namesrv: str, command: str) -> str:
-    words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
-    done = subprocess.run(
-        words, input=command, env=real_cluster.environment(), capture_output=True, text=True, timeout=120, check=True
-    )
-    return done.stdout
-
-
 def put_table(store: Path, name: str, value: object) -> None:
     """Write a table and its ``.bak``, as a broker has them ten seconds after a change."""
     for suffix in ("", ".bak"):
@@ -213,9 +205,8 @@ def test_a_barred_group_consumes_again_with_mqadmin(golden, tmp_path, release):
     assert command == f"mqadmin updateSubGroup -b BROKER -g {GROUP} -s true"
     with broker(tmp_path, release) as status:
         assert pull(status["broker"], 100) == (ResponseCode.NO_PERMISSION, 0)
-        actual_mqadmin = mqadmin(
-            release, status["namesrv"], command.removeprefix("mqadmin ").replace("BROKER", status["broker"])
-        )
+        words = command.removeprefix("mqadmin ").replace("BROKER", status["broker"])
+        actual_mqadmin = real_cluster.mqadmin(status["namesrv"], words, release)
         assert "success" in actual_mqadmin, actual_mqadmin
         code, body_bytes = pull(status["broker"], 100)
         assert code == ResponseCode.SUCCESS

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
 import time
 from pathlib import Path
 
@@ -59,16 +58,7 @@ class RequestCodeTap:
 
 def mqadmin_lines(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
     """Return the lines of each mqadmin command, split at blanks."""
-    words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
-    out = subprocess.run(
-        words,
-        input="".join(f"{command}\n" for command in commands),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=real_cluster.environment(),
-        check=True,
-    ).stdout
+    out = real_cluster.mqadmin(namesrv, "".join(f"{command}\n" for command in commands), release)
     return [[line.split() for line in part.splitlines()[1:]] for part in out.split("### ")[1:]]
 
 

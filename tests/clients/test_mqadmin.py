@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -135,23 +134,10 @@ _CHANGING = re.compile(r"127\.0\.0\.1:\d+|\d{4}-\d\d-\d\d[ #][\d:,.]+|\d{13}")
 _LOGS = re.compile(r"\d\d:\d\d:\d\d,\d+ \|-")
 
 
-def mqadmin_text(namesrv: str, broker: str, commands: str, release: str = "5.3.3") -> str:
-    """Return all output of mqadmin."""
-    words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
-    return subprocess.run(
-        words,
-        input=commands.replace("BROKER", broker).replace("NAMESRV", namesrv),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=real_cluster.environment(),
-        check=True,
-    ).stdout
-
-
 def mqadmin_outputs(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
     """Return the output of each command by the command, without the parts that must differ."""
-    out = mqadmin_text(namesrv, broker, commands).replace(namesrv, "NAMESRV")
+    words = commands.replace("BROKER", broker).replace("NAMESRV", namesrv)
+    out = real_cluster.mqadmin(namesrv, words).replace(namesrv, "NAMESRV")
     lines_by_command: dict[str, list[str]] = {}
     for number, text in enumerate(out.split("### ")[1:]):
         lines = [line.rstrip() for line in text.replace(broker, "BROKER").splitlines() if not _LOGS.match(line)]
@@ -231,8 +217,9 @@ def test_our_commands_and_mqadmin_5_5_show_the_same_of_both_brokers(golden, tmp_
 def _values(addresses: dict[str, str]) -> tuple[dict[str, object], dict[str, object]]:
     """Return what mqadmin shows, and what our commands show, without what must differ."""
     namesrv, broker = addresses["namesrv"], addresses["broker"]
-    mqadmin_text(namesrv, broker, "sendMessage -t OrderEvents -p hello -i 0 -b broker-a\n", "5.5.0")
-    outputs = mqadmin_texts.outputs_by_command(mqadmin_text(namesrv, broker, READING, "5.5.0"))
+    real_cluster.mqadmin(namesrv, "sendMessage -t OrderEvents -p hello -i 0 -b broker-a\n", "5.5.0")
+    commands = READING.replace("BROKER", broker).replace("NAMESRV", namesrv)
+    outputs = mqadmin_texts.outputs_by_command(real_cluster.mqadmin(namesrv, commands, "5.5.0"))
     readers = {
         "brokerStatus": lambda lines: _steady(mqadmin_texts.figures(lines)),
         "statsAll": lambda lines: {row[:3] + row[5:] for row in mqadmin_texts.statistics(lines)},

@@ -11,6 +11,7 @@ _MESSAGE = re.compile(
     r"MSGID: (\S+) .*?queueId=(\d+), storeSize=(\d+), queueOffset=(\d+), .*?storeTimestamp=(\d+), "
     r".*?commitLogOffset=(\d+)"
 )
+_EPOCH = re.compile(r"#Epoch: EpochEntry\{epoch=(\d+), startOffset=(\d+), endOffset=(\d+)\}")
 OWN_FIGURES = frozenset({"storeRelease"})
 """Figures that RocketMQ's brokers do not have."""
 LEFT_OUT_FIGURES = frozenset(
@@ -78,6 +79,11 @@ def topics_with_groups(lines: list[str]) -> set[tuple[str, str, str | None]]:
     return {(row[0], row[1], row[2] if len(row) > 2 else None) for row in rows}
 
 
+def epochs(lines: list[str]) -> list[tuple[int, int, int]]:
+    """Read the output of ``getBrokerEpoch``, one broker after another: epoch, start offset, end offset."""
+    return [(int(match[1]), int(match[2]), int(match[3])) for line in lines if (match := _EPOCH.fullmatch(line))]
+
+
 def messages(lines: list[str]) -> list[tuple[str, int, int, int, int, int]]:
     """Read the output of ``consumeMessage``: unique key, queue, size, queue offset, store time, offset in the log."""
     matches = (_MESSAGE.match(line) for line in lines)
@@ -95,7 +101,9 @@ def records_as_rows(name: str, records: list[dict[str, Any]]) -> Any:
             fields = ("cluster", "topic", "group")
         case "consumeMessage":
             fields = ("uniqueKey", "queueId", "size", "queueOffset", "storeTimestamp", "physicalOffset")
+        case "getBrokerEpoch":
+            fields = ("epoch", "startOffset", "endOffset")
         case _:
             raise ValueError(name)
     rows = [tuple(record[field] for field in fields) for record in records]
-    return rows if name == "consumeMessage" else set(rows)
+    return rows if name in ("consumeMessage", "getBrokerEpoch") else set(rows)

@@ -83,6 +83,19 @@ def traffic(scenario: str, seed: int, out: Path, namesrv: str, release: str = "5
     return [json.loads(line) for line in lines]
 
 
+def mqadmin(namesrv: str, commands: str, release: str = "5.3.3") -> str:
+    """Return all output of mqadmin, which executes the lines of ``commands``."""
+    return subprocess.run(
+        ["bash", str(JAVA / "mqadmin"), release, namesrv],
+        input=commands,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=environment(),
+        check=True,
+    ).stdout
+
+
 def same(record: Path, other_record: Path) -> tuple[int, str]:
     """Return the differences of two records of one scenario, with 0 if there are none."""
     done = subprocess.run(
