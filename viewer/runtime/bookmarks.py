@@ -60,8 +60,9 @@ class SavedBookmarks:
 
 
 class Bookmarks(QObject):
-    """The bookmarks of one store, in the order in which they were made. ``changed()`` after every change,
-    ``edited(Edit)`` after one that can be taken back.
+    """The bookmarks of one store, in the order in which they were made.
+
+    Emits ``changed()`` after every change, ``edited(Edit)`` after one that can be undone.
     """
 
     changed = Signal()
@@ -111,7 +112,7 @@ class Bookmarks(QObject):
         self._edited(mark, old_list)
 
     def remove(self, place: str) -> None:
-        """Take the bookmark of a place away."""
+        """Remove the bookmark of a place."""
         old_list, mark = self.list, self.at(place)
         if mark is not None:
             self._list.remove(mark)
@@ -126,7 +127,7 @@ class Bookmarks(QObject):
         self._tell()
 
     def fill(self, saved: SavedBookmarks) -> None:
-        """Put the saved bookmarks in front of those made meanwhile. Emits ``changed``; does not save."""
+        """Insert the saved bookmarks before those made meanwhile. Emits ``changed``; does not save."""
         saved_places = {mark.place for mark in saved.marks}
         self._list = [*saved.marks, *(mark for mark in self._list if mark.place not in saved_places)]
         self._notes = self._notes or saved.notes

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Control(Protocol):
-    """Tells work when to stop, and takes its progress."""
+    """Says when work must stop, and receives its progress."""
 
     @property
     def cancelled(self) -> bool:

@@ -1,7 +1,7 @@
-"""Blocking work off the loop: short reads, long jobs with a bar and cancel, and work in the worker process.
+"""Blocking work off the loop: short reads, long jobs with a progress bar and Cancel, and work in the worker process.
 
-Results come back on the loop's thread. A quick read concerns only its pane; a job is listed in the status bar.
-``work(control)`` runs elsewhere and may ask :attr:`Control.cancelled` and tell :meth:`Control.report`.
+Results arrive on the loop's thread. A short read concerns only its pane; a job is listed in the status bar.
+``work(control)`` runs elsewhere, checks :attr:`Control.cancelled` and calls :meth:`Control.report`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ T = TypeVar("T")
 QUICK_THREADS = 3
 LONG_THREADS = 2
 JUDGED_AFTER = 1.0
-"""Seconds after which a job's pace says when it will end."""
+"""Seconds after which the remaining time of a job is estimated."""
 REPORT_EVERY = 0.1
 """Seconds between two reports of one job that reach the loop."""
 
 
 @dataclass(eq=False)
 class Job:
-    """Long work as the status bar shows it; changed on the loop's thread only."""
+    """Long work as listed in the status bar; changed on the loop's thread only."""
 
     number: int
     title: str
@@ -46,9 +46,9 @@ class Job:
     note: str = ""
     begun: float = field(default_factory=time.monotonic)
     stays: bool = False
-    """Goes on when another store is opened: a job of the pipeline."""
+    """True if it continues when another store is opened, like a job of the pipeline."""
     is_background: bool = False
-    """Adds to what is shown already: a picture waits for it a short time only."""
+    """True if it only adds to what is shown already: ``--screenshot`` waits for it only a short time."""
 
     @property
     def part(self) -> float | None:
@@ -143,9 +143,10 @@ class Jobs(QObject):
         run_in(self._quick, work, finish)
 
     def keep(self, file: Path, write: Callable[[], object], failed: Callable[[Exception], None]) -> None:
-        """Have ``write`` save the newest state to ``file``, in order with everything else that is saved; also done
-        if the window closes meanwhile. ``failed`` is called on the loop's thread; if nobody is left to call,
-        stderr gets the error.
+        """Have ``write`` save the newest state to ``file``, after everything that is being saved.
+
+        Also done if the window closes meanwhile. ``failed`` is called on the loop's thread; if the loop is gone, stderr
+        gets the error.
         """
         self._pending += 1
 
@@ -182,7 +183,7 @@ class Jobs(QObject):
     # ---- long work ---------------------------------------------------------------------------------------------------
 
     async def run(self, title: str, work: Callable[[Control], T]) -> T:
-        """Run long work in a thread, listed under ``title``; raises :class:`Cancelled` where it was stopped."""
+        """Run long work in a thread, listed under ``title``. Raises :class:`Cancelled` if it was stopped."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         control = Control(lambda *progress: post(self._show_progress, job, *progress))
         job = Job(next(self._numbers), title, control.stop.set)
@@ -226,8 +227,8 @@ class Jobs(QObject):
     ) -> Any:
         """Run ``target`` ("module:function") in the worker process, listed under ``title``; see :attr:`Job.behind`.
 
-        The function is called as ``function(control, *args)``; what it gives to ``control.emit`` arrives at
-        ``on_items``, the words beside its progress at ``on_note``.
+        The function is called as ``function(control, *args)``. ``on_items`` gets what it passes to ``control.emit``,
+        ``on_note`` the text beside its progress.
         """
         job: Job | None = None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -283,7 +284,7 @@ class Jobs(QObject):
             self._tell()
 
     def retire(self, job: Job) -> None:
-        """Announced work has ended."""
+        """Remove announced work from the list: it has ended."""
         if job in self.list:
             self._end(job)
 

@@ -1,7 +1,7 @@
-"""The window's end of the lab: a process with a store open for writing, asked over a pipe.
+"""The window's side of the lab: a process that has a store open for writing, reached over a pipe. No Qt.
 
-Every question is a coroutine on the loop that the client was started on. A process that dies is told: what waits, and
-what is asked later, raises :class:`LabDied`. Errors of the engine come as they were raised there. No Qt here.
+Every call is a coroutine on the loop on which the client was started. If the process dies, pending and later calls
+raise :class:`LabDied`. Errors of the engine arrive as the engine raised them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from engine.releases import Release
 
 CLOSE_SECONDS = 60.0
-"""How long an orderly end may take before the process is ended."""
+"""Seconds that an orderly close may take before the process is killed."""
 DISK_BYTES = 16 << 30
 
 
 class LabDied(StoreError):
-    """The lab's process ended while its store was open; nothing was closed in order."""
+    """The lab's process ended while its store was open; the store was not closed."""
 
 
 class LabClient:
@@ -75,10 +75,10 @@ class LabClient:
         release: Release = NEWEST,
         disk_bytes: int = DISK_BYTES,
     ) -> OpenedStore:
-        """Open the lab store at ``folder``, or make one of ``config`` there (new or empty folder).
+        """Open the lab store in ``folder``, or create one with ``config`` in a new or empty folder.
 
-        ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,
-        ``CannotRead`` for missing rights, ``StoreLocked``), ``OSError``.
+        ``disk_bytes`` is the size that its disk seems to have. Raises ``StoreError`` (``UsageError`` if something is in
+        the way, ``CannotRead`` if rights are missing, ``StoreLocked``), ``OSError``.
         """
         opened: OpenedStore = await self._begin("start", Path(folder), config, release, disk_bytes)
         self.opened = opened
@@ -87,11 +87,10 @@ class LabClient:
     async def open_store(
         self, path: Path, config: MessageStoreConfig | None = None, release: Release | None = None
     ) -> OpenedStore:
-        """Open a store that is no lab's for writing; its power is never cut, and nothing in it expires meanwhile.
+        """Open a store for writing that the lab did not make. Its power is never cut, and nothing in it expires.
 
-        Sizes that ``config`` does not give are worked out from its files, and so is the release
-        without ``release``. Raises as :meth:`start`; ``StoreLocked``
-        names the process that has it open.
+        Sizes that ``config`` lacks are derived from the files, and so is the release without ``release``. Raises like
+        :meth:`start`; ``StoreLocked`` names the process that has it open.
         """
         writing_config = await asyncio.to_thread(config_for_writing, Path(path), config)
         opened: OpenedStore = await self._begin("open_store", Path(path), writing_config, release)
@@ -99,8 +98,9 @@ class LabClient:
         return opened
 
     async def close(self) -> None:
-        """End the load, close the store in order, end the process. A second call does nothing. Raises what closing
-        raised; the process is gone then, too.
+        """End the load, close the store and end the process. A second call does nothing.
+
+        Raises the error of closing; the process has ended then, too.
         """
         if self._closing or self._process is None:
             return
@@ -126,10 +126,10 @@ class LabClient:
     # ---- the power cut
 
     async def cut_power(self, seed: int, keep: float | None = None) -> PowerLossReport:
-        """End the store as a power loss would, and the process with it; :meth:`recover` goes on from there.
+        """End the store as a power loss would, and the process with it. :meth:`recover` continues from there.
 
-        ``keep`` is the chance (0 to 1) of what was not flushed to be on the disk all the same, by chance where it is
-        not given. Raises ``NotALab`` where the lab has not made the store; then nothing was done.
+        ``keep`` is the chance (0 to 1) that unflushed bytes are on the disk all the same; None chooses it at random.
+        Raises ``NotALab`` if the lab did not make the store; nothing was done then.
         """
         report: PowerLossReport = await self._ask("cut_power", seed, keep)
         self.report = report
@@ -138,9 +138,9 @@ class LabClient:
         return report
 
     async def recover(self) -> PowerLossReport:
-        """Open the store again in a new process, as a start after the power loss; the report is complete then.
+        """Open the store again in a new process, like a start after the power loss. The report is complete then.
 
-        Raises as :meth:`start`, and ``UsageError`` where the power was not cut.
+        Raises like :meth:`start`, and ``UsageError`` if the power was not cut.
         """
         if self.opened is None or self.report is None or not self._without_power:
             raise UsageError(sentence("the power was not cut"))
@@ -155,9 +155,9 @@ class LabClient:
         return self.report
 
     async def recover_again(self) -> PowerLossReport:
-        """Recover what the disk kept once more, beside the store; the report says whether it gave the same.
+        """Recover the bytes that the disk kept once more, beside the store. The report shows if the result is the same.
 
-        Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
+        Raises ``UsageError`` if nothing was recovered yet, ``StoreError``, ``OSError``.
         """
         if self.opened is None or self.report is None or self.report.state_after is None:
             raise UsageError(sentence("there is no recovery yet that could be repeated"))
@@ -168,17 +168,17 @@ class LabClient:
     # ---- putting
 
     async def put(self, message: Message) -> PutAnswer:
-        """Put one message and wait as its sender would; with the bytes that it became."""
+        """Put one message and wait like its sender. Return the result and the bytes of the unit."""
         answer: PutAnswer = await self._ask("put", message)
         return answer
 
     async def put_batch(self, messages: Sequence[Message]) -> PutAnswer:
-        """Put messages of one topic and queue as a client's batch; with the bytes of all of them."""
+        """Put messages of one topic and queue like a client's batch. Return the result and the bytes of all units."""
         answer: PutAnswer = await self._ask("put_batch", list(messages))
         return answer
 
     async def load(self, settings: LoadSettings | None) -> LoadCounts:
-        """Begin a load, change it while it runs, or end it with None; what it has done so far."""
+        """Begin a load, change it while it runs, or end it with None. Return what it has done so far."""
         answer: LoadCounts = await self._ask("load", settings)
         return answer
 
@@ -194,7 +194,7 @@ class LabClient:
         await self._ask("pause", service)
 
     async def resume(self, service: str) -> None:
-        """Let a service go on."""
+        """Resume a service."""
         await self._ask("resume", service)
 
     async def step(self, service: str) -> StepAnswer:
@@ -203,7 +203,7 @@ class LabClient:
         return answer
 
     async def flush(self) -> int:
-        """Everything put so far to disk; the flushed offset."""
+        """Flush everything put so far to disk. Return the flushed offset."""
         answer: int = await self._ask("flush")
         return answer
 
@@ -215,7 +215,7 @@ class LabClient:
     # ---- looking
 
     async def sample(self, reader: str = "") -> PositionSample:
-        """Return the positions of the store; rates and flushes are those since this ``reader`` last asked."""
+        """Return the positions of the store. Rates and flushes are those since this ``reader`` last called."""
         answer: PositionSample = await self._ask("sample", reader)
         return answer
 
@@ -227,52 +227,54 @@ class LabClient:
     # ---- serving
 
     async def serve(self, settings: ServeSettings) -> ServingState:
-        """A name server and a broker over the store, for any client. Raises ``CannotRead`` where a port is taken, and
-        ``UsageError`` where the configuration says what cannot be met.
+        """Start a name server and a broker over the store, for any client.
+
+        Raises ``CannotRead`` if a port is taken, ``UsageError`` if the configuration is impossible.
         """
         answer: ServingState = await self._ask("serve", settings)
         return answer
 
     async def stop_serving(self) -> None:
-        """Serve no more; the store stays open."""
+        """Stop the server; the store stays open."""
         await self._ask("stop_serving")
 
     async def serving(self) -> ServingState | None:
-        """Return the state of the server; None where nothing is served."""
+        """Return the state of the server; None if there is none."""
         answer: ServingState | None = await self._ask("serving")
         return answer
 
     async def cut_connections(self) -> None:
-        """End every connection of a client; clients come again by themselves."""
+        """Close every connection of a client; clients reconnect by themselves."""
         await self._ask("cut_connections")
 
     async def add_broker(self, name: str, folder: Path) -> ServedBroker:
-        """Start another broker at the same name server, over the store in ``folder``; raises what opening that store
-        raises.
-        """
+        """Start another broker at the same name server, over the store in ``folder``. Raises like opening it."""
         answer: ServedBroker = await self._ask("add_broker", name, folder)
         return answer
 
     async def end_broker(self, name: str) -> None:
-        """End one that was added; its store stays."""
+        """Stop an added broker; its store stays."""
         await self._ask("end_broker", name)
 
     async def set_queues(self, name: str, topic: str, queues: int) -> int:
-        """Have a topic so many queues at a broker; how many it had. Raises where some would go that hold messages."""
+        """Set the number of queues of a topic at a broker. Return the number before.
+
+        Raises if a queue that would be removed has messages.
+        """
         answer: int = await self._ask("set_queues", name, topic, queues)
         return answer
 
     async def cut_client(self, client_id: str, name: str) -> int:
-        """End the connections of one client, to one broker or with "" to all; how many."""
+        """Close the connections of one client to one broker, or with "" to all. Return how many."""
         answer: int = await self._ask("cut_client", client_id, name)
         return answer
 
     async def record_requests(self, on: bool) -> None:
-        """Keep the frames that come from now on, or none any more."""
+        """Start or stop recording frames."""
         await self._ask("record_requests", on)
 
     async def requests(self, first_number: int) -> tuple[int, int, bytes]:
-        """Return frames from ``first_number`` on: the number of the first, the one behind the last, and the frames."""
+        """Return frames from ``first_number`` on: the number of the first one, the next number, and the frames."""
         answer: tuple[int, int, bytes] = await self._ask("requests", first_number)
         return answer
 
@@ -325,7 +327,7 @@ class LabClient:
                 self._fall(self._pipe)
 
     def _listen(self, pipe: Connection) -> None:
-        """In a thread of its own: hand on what the lab says until the pipe ends."""
+        """Read replies of the lab in a thread until the pipe ends."""
         assert self._loop is not None
         while True:
             try:
@@ -351,7 +353,7 @@ class LabClient:
             future.set_exception(error)
 
     def _fall(self, pipe: Connection) -> None:
-        """The process behind ``pipe`` has ended."""
+        """Fail all pending calls: the process behind ``pipe`` has ended."""
         if pipe is not self._pipe or self.error is not None:
             return
         error = LabDied("the lab's process has ended; its store was not closed in order and is recovered when opened")
@@ -367,7 +369,7 @@ class LabClient:
             self._died(error)
 
     def _end(self) -> None:
-        """In a thread: let the process go, at the latest after some seconds."""
+        """Ask the process to end and wait for it, in a thread; kill it after some seconds."""
         process, pipe = self._process, self._pipe
         if process is None or pipe is None:
             return
@@ -381,8 +383,9 @@ class LabClient:
 
 
 def config_for_writing(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig:
-    """The configuration under which somebody's own store is opened for writing: sizes as its files show them, and
-    nothing that expires. Raises ``StoreError`` where it is no whole store or its sizes cannot be told.
+    """Return the configuration for writing to a user's own store: the sizes that its files show, and no expiry.
+
+    Raises ``StoreError`` if the store is incomplete or its sizes cannot be found.
     """
     from engine.files.store_folders import settle_folders
     from engine.inspection.derived_config import derived_config, quiet

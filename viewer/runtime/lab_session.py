@@ -1,7 +1,7 @@
-"""The desk of a lab store: its engine in a process of its own, what was asked of it, what it answers.
+"""A lab store in the window: its engine in a process, requests to it, and its replies. There is one a window.
 
-One desk a window. It asks on a timer and tells by signals; whoever shows a lab store listens here, whoever looks at
-the same directory read-only finds the desk by :func:`lab_of`. A child that dies is told once, in words.
+The session polls the engine on a timer and emits signals. Views of the lab connect to it; views that show the same
+directory read-only find it with :func:`lab_of`. The death of the process is reported once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAMPLE_SECONDS = 0.1
 SERVED_SECONDS = 0.5
 PUTS_KEPT = 200
 BYTES_KEPT = 32 << 20
-"""Bodies and units of earlier puts that are kept, in all."""
+"""Number of earlier puts whose bodies and units stay available."""
 OK = "PUT_OK"
 
 
@@ -103,7 +103,7 @@ class LabSession(QObject):
         super().__init__()
         self.client: LabClient | None = None
         self.folder: Path | None = None
-        """The lab's folder, which holds ``store/``; None where somebody's own store is open for writing."""
+        """The lab's folder, which contains ``store/``; None if the open store is the user's own."""
         self.store: Path | None = None
         self.config: MessageStoreConfig | None = None
         self.release: Release = NEWEST
@@ -114,15 +114,15 @@ class LabSession(QObject):
         self.done: deque[ManualPut] = deque(maxlen=PUTS_KEPT)
         self.report: PowerLossReport | None = None
         self.rerunning = False
-        """Whether a further recovery of what the disk kept is under way, beside the store."""
+        """True while the bytes that the disk kept are recovered once more, beside the store."""
         self.busy = ""
-        """What is being done that takes long, in words for a person."""
+        """Description of the long work that runs."""
         self.dead = ""
-        """Why the engine's process is gone, where it went by itself."""
+        """Why the engine's process ended by itself."""
         self.history: LiveHistory | None = None
-        """What was seen of the store since it is open here, kept whoever looks."""
+        """History of the store's positions since it was opened here, filled even if no view shows it."""
         self.serving: ServingState | None = None
-        """Where and how the store is served; None where it is not."""
+        """Where and how the store is served; None if it is not."""
         self._served_at = 0.0
         self._tasks: set[asyncio.Task[Any]] = set()
         self._looking: asyncio.Task[Any] | None = None
@@ -206,7 +206,7 @@ class LabSession(QObject):
                 await client.close()
 
     def _fell(self, client: LabClient, error: Exception) -> None:
-        """The engine's process ended by itself."""
+        """Report that the engine's process ended by itself."""
         if client is not self.client:
             return
         self.client, self.dead, self.serving = None, str(error), None
@@ -268,7 +268,9 @@ class LabSession(QObject):
     # ---- what is asked -----------------------------------------------------------------------------------------------
 
     async def put(self, form: PutForm) -> ManualPut | None:
-        """Put what ``form`` means; raises :class:`viewer.runtime.put_form.FormFault` where it means nothing."""
+        """Put the message that ``form`` describes. Raises :class:`viewer.runtime.put_form.FormFault` if it describes
+        none.
+        """
         messages = await asyncio.to_thread(form.messages)
         client = self.client
         if client is None:
@@ -360,7 +362,7 @@ class LabSession(QObject):
             await self._look_now()
 
     async def set_queues(self, name: str, topic: str, queues: int) -> None:
-        """Set the number of queues of a topic at a broker. Raises if a queue that holds messages would go."""
+        """Set the number of queues of a topic at a broker. Raises if a queue that would be removed has messages."""
         if self.client is not None and self.serving is not None:
             await self.client.set_queues(name, topic, queues)
 
@@ -423,7 +425,7 @@ class LabSession(QObject):
     # ---- the power cut ----------------------------------------------------------------------------------------------
 
     async def cut_power(self, seed: int) -> None:
-        """Simulate a power cut; :attr:`report` tells what there was and what the disk kept."""
+        """Simulate a power cut. :attr:`report` shows what there was and what the disk kept."""
         client = self.client
         if client is None or self.folder is None:
             return
@@ -450,7 +452,7 @@ class LabSession(QObject):
         self.power_was_cut.emit()
 
     async def recover_again(self) -> None:
-        """Recover the bytes that the disk kept once more; :attr:`report` says whether the result is the same store."""
+        """Recover the bytes that the disk kept once more. :attr:`report` shows if the result is the same store."""
         client = self.client
         if client is None or self.rerunning:
             return
@@ -468,7 +470,7 @@ class LabSession(QObject):
         return await self.client.put_counts(max_topics) if self.client is not None and self.alive else ()
 
     def _note(self, shape: str, name: str, details: str = "") -> None:
-        """Mark an action on the store in the series."""
+        """Mark an action on the store in the history."""
         if self.history is not None:
             self.history.note(shape, name, details, time_ms=round(time.time() * 1000))
 

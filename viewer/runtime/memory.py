@@ -1,7 +1,7 @@
-"""Memory that nobody uses goes back to the system: free pages of the heaps, and code that was needed to start.
+"""Return memory that is not used any more to the system: free pages of the heaps, and code that only a start needs.
 
-The C library keeps what was freed, in a heap for each thread that ever asked for memory: after an hour beside a fast
-writer it would hold as much again as is in use. Where it is another library than glibc, nothing is done.
+glibc keeps freed memory, in one heap per thread that ever allocated: after an hour beside a fast writer it would keep
+as much again as is in use. With another C library nothing is done.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 LARGE = 512 << 10
-"""Bytes from which on a piece of memory is the system's own and goes back when it is freed."""
+"""Size in bytes from which on an allocation is mapped separately and returned when it is freed."""
 HEAPS = 2
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8
 _PAGEOUT = 21
-"""``MADV_PAGEOUT`` of Linux 5.4 and later; an older one refuses it."""
+"""``MADV_PAGEOUT`` of Linux 5.4 and later; older ones reject it."""
 
 
 @functools.lru_cache(maxsize=1)
 def _library() -> Any:
-    """The C library, where it is glibc; else None."""
+    """The C library if it is glibc; else None."""
     if not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None)
@@ -31,7 +31,7 @@ def _library() -> Any:
 
 
 def keep_little() -> bool:
-    """Have few heaps, and large pieces outside them; called once, early. Whether the C library knows how."""
+    """Limit the number of heaps, and map large allocations separately. Call it once, early. False without glibc."""
     library = _library()
     if library is None:
         return False
@@ -39,18 +39,17 @@ def keep_little() -> bool:
 
 
 def give_back() -> None:
-    """Give the free pages of all heaps back; takes milliseconds, in which other threads of Python go on."""
+    """Return the free pages of all heaps. Takes milliseconds, during which other Python threads continue."""
     library = _library()
     if library is not None:
         library.malloc_trim(ctypes.c_size_t(0))
 
 
 def give_back_code() -> int:
-    """Tell the system that the code of the libraries that were loaded may leave memory; gives how many bytes of
-    address space that is.
+    """Tell the system that it may page out the code of the loaded libraries. Return the bytes of address space.
 
-    Most of what loads and starts a program runs once: 60 MiB of numba's compiler alone. Pages that are used again come
-    back out of the page cache, a few microseconds each. Nothing that was written to is touched.
+    Most of the code that loads and starts a program runs once: 60 MiB of numba's compiler alone. Pages that are used
+    again come back from the page cache in a few microseconds each. Pages that were written to are not touched.
     """
     library = _library()
     if library is None:

@@ -1,8 +1,8 @@
 """Positions of the open store, ten times a second while it is written.
 
-They come from its files or, for a store of the lab, from the engine that writes it; views connect to
-:attr:`TailWatch.sampled` and need not know which. A thread of its own takes a few short reads at a time. A slow sample
-is followed by a long pause.
+They come from its files or, for a store of the lab, from the engine that writes it. Views connect to
+:attr:`TailWatch.sampled` and need not know which. A separate thread takes a few short reads at a time; a slow sample is
+followed by a long pause.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 EVERY_MS = 100
 REST_MS = 1000
-"""Time between two samples of a store that nobody writes."""
+"""Ms between two samples of a store that is not written."""
 LIVE_PERIOD_S = 30.0
-"""Seconds without growth after which a store without a broker counts as at rest again."""
+"""Seconds without growth after which a store without a broker counts as idle again."""
 SHARE = 25
-"""The pause is at least this multiple of the processor time that a sample took."""
+"""Minimum pause between samples, as a multiple of the processor time of a sample."""
 MAX_FILE_TIMES = 400
-"""Number of files whose first unit is read for its time; of more files every n-th is."""
+"""Maximum number of files whose first unit is read for its time; of more files every n-th is read."""
 
 
 class TailWatch(QObject):
@@ -71,7 +71,7 @@ class TailWatch(QObject):
 
     @property
     def history(self) -> LiveHistory:
-        """Looks since the store is live or since a view first asked, from whatever view or window."""
+        """Readings since the store is live or since a view first asked for them, shared by all views and windows."""
         if not self._feed.begun and self.last is not None:
             self._feed.add(self.last)
         return self._feed.history
@@ -113,7 +113,7 @@ class TailWatch(QObject):
         return reading, time.thread_time() - begun
 
     def _heads_of(self, store: StoreSnapshot, end: int) -> tuple[tuple[int, int], ...]:
-        """Store times of first units, each file asked once, and of the last unit."""
+        """Return the store times of first units, each read only once per file, and of the last unit."""
         files = [f for f in store.log.files if f.start_offset < end]
         heads = []
         for file in files[:: max(1, len(files) // MAX_FILE_TIMES)]:
@@ -199,7 +199,9 @@ class TailWatch(QObject):
 
 
 def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
-    """Return the nine positions as the engine reports them; positions from files may not be ahead of the sample."""
+    """Return the nine positions as the engine reports them. Positions from files are limited to what the engine
+    reports.
+    """
     engine, source = sample.positions, words("as the engine reports")
 
     def position_or_reason(offset: int, why: str) -> Position:
@@ -219,10 +221,10 @@ def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
 
 
 def _index_end(engine: Told, file: Position) -> Position:
-    """Return the end of the index when the sample was taken.
+    """Return the end of the index at the time of the sample.
 
-    The engine tells the start of the last unit that the index knows, a file its end, but a moment later: that end
-    counts where it had been dispatched already.
+    The engine reports the start of the last indexed unit. A file shows its end, but a moment later: it counts only if
+    that unit had been dispatched at the time of the sample.
     """
     if engine.index_end < 0:
         return file if file.offset is None else Position(None, why="no index file holds an entry")
@@ -232,8 +234,9 @@ def _index_end(engine: Told, file: Position) -> Position:
 
 
 def _checkpoint(engine: Told, files: dict[str, Position]) -> dict[str, Position]:
-    """The fields of the page, none newer than the engine's own word and none beyond what it follows: the page was
-    read, and its times were sought in the log, a moment after the sample.
+    """Return the fields of the checkpoint page, limited to what the engine reports.
+
+    The page was read, and its times were searched in the log, a moment after the sample.
     """
     sample = engine.checkpoint
     ahead = {
@@ -254,8 +257,8 @@ def _checkpoint(engine: Told, files: dict[str, Position]) -> dict[str, Position]
 
 
 def _places(reading: PositionReading, *, all_queues: bool) -> tuple[int | None, ...]:
-    """Return the positions whose growth counts; queues only if all were looked at, or queues seen for the first time
-    would count as growth.
+    """Return the positions whose growth counts. Queues only if all were read: else newly read queues would count as
+    growth.
     """
     positions = reading.positions
     log = (positions.min.offset, positions.wrote.offset, positions.index_end.offset)

@@ -9,9 +9,9 @@ from typing import Any
 
 
 class RecordedLines:
-    """Lines for the end of a file: kept as they come, until :meth:`write`.
+    """Lines to append to a file. They stay in memory until :meth:`write`.
 
-    ``count`` is how many records they tell of, ``bytes`` what was written; whoever records says what a line is.
+    ``count`` is their number of records, ``bytes`` what was written so far. The caller decides what a line contains.
     """
 
     def __init__(self, path: Path) -> None:
@@ -25,9 +25,10 @@ class RecordedLines:
         self._lines.extend(lines)
 
     def write(self) -> None:
-        """Append what has come since the last time to the file, in the order it came; touches the disk.
+        """Append the lines added since the last call to the file, in order. Writes to the disk; may be called in any
+        thread.
 
-        May be called in any thread. Raises ``OSError``; what was to be written then is lost.
+        Raises ``OSError``; the lines of this call are lost then.
         """
         with self._busy:
             lines, self._lines = self._lines, []
@@ -38,7 +39,7 @@ class RecordedLines:
 
 
 def object_of(line: str) -> dict[str, Any]:
-    """The object that stands in ``line``; an empty one where none does, or only the beginning of one."""
+    """Return the object in ``line``; an empty one if there is none, or only its beginning."""
     try:
         document = json.loads(line)
     except ValueError:

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MESSAGES_KNOWN = 4096
-"""Queues whose newest unit is asked for its size; more would take too long for a card."""
+"""Maximum number of queues whose newest unit is read for its size: more would take too long for a card."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """A queue by its bounds, offsets in messages; ``note`` where it could not be read."""
+    """A queue by its bounds, offsets in messages; ``note`` if it could not be read."""
 
     queue_id: int
     min_offset: int
     max_offset: int
     note: str = ""
     unread: bool = False
-    """Whether its files cannot be read; else ``note`` tells of what was read and is wrong."""
+    """True if its files cannot be read. If False, ``note`` describes an error in what was read."""
     is_moved: bool = False
     """Whether only tiered storage has it; the bounds are those there."""
 
@@ -64,7 +64,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
-    """An index file: entries used; −1 where its header cannot be read."""
+    """An index file with its number of used entries; −1 if its header cannot be read."""
 
     name: str
     count: int
@@ -75,7 +75,7 @@ class IndexFacts:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The store in one glance. Sizes in bytes, times in ms since the epoch, None where nothing tells."""
+    """Overview of a store. Sizes in bytes, times in ms since the epoch, None if unknown."""
 
     name: str
     path: str
@@ -97,23 +97,23 @@ class Survey:
     notes: tuple[str, ...]
     format: str
     flavour: tuple[str, ...] = ()
-    """What is special about the store, in the words of the ``info`` command."""
+    """Special features of the store, in the words of the ``info`` command."""
     all_readable: bool = True
-    """Whether everything that was looked at could be read."""
+    """True if everything that was looked at could be read."""
     missing: int = 0
-    """Bytes between two files of the log that no file holds; ``log_bytes`` leaves them out."""
+    """Bytes of the log that no file contains although it continues behind them; not part of ``log_bytes``."""
     evidence: str = ""
-    """What speaks for the release in ``format``; empty where nothing tells."""
+    """Evidence for the release in ``format``; empty without any."""
     row_subjects: tuple[str, ...] = ()
-    """What the broker keeps in rows of a RocksDB: timer, transactions, pop, index."""
+    """Tables that the broker keeps as rows of a RocksDB: timer, transactions, pop, index."""
     has_priorities: bool = False
     """Whether a topic is of type PRIORITY."""
     log_gone: bool = False
-    """Whether the log is empty, and queues, index or positions know of it."""
+    """True if the log is empty although queues, index or positions refer to it."""
 
     @property
     def written_by(self) -> str:
-        """Which release seems to have written the store, and why; empty where nothing tells."""
+        """The release that probably wrote the store, and why; empty if unknown."""
         if not self.evidence:
             return ""
         return tr("{release} probably wrote this store: {why}", release=self.format, why=engine_words(self.evidence))
@@ -128,7 +128,7 @@ class Survey:
 
     @property
     def messages(self) -> int:
-        """Messages in the store's own queues."""
+        """Number of messages in the store's own queues."""
         return sum(queue.count for topic in self.topics for queue in topic.queues if not queue.is_moved)
 
     @property
@@ -142,7 +142,7 @@ class Survey:
 
     @property
     def state(self) -> tuple[str, str]:
-        """Mark and English word for the card: how the store was left."""
+        """Mark and English text for the card: how the store was closed."""
         if not self.all_readable:
             return "unread", "not all readable"
         if self.log_gone:
@@ -155,8 +155,10 @@ class Survey:
 
 
 def card_status(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: bool = False) -> tuple[str, str]:
-    """Return mark and words for the card: the worst of how the store was left and of its findings (``counts`` by
-    severity). A store that is not fully checked is not called sound; ``lab``: our own engine has it open.
+    """Return mark and text for the card: the worst of how the store was closed and of its findings (``counts`` by
+    severity).
+
+    A store that is not fully checked is not called healthy. ``lab``: our own engine has it open.
     """
     mark, word = survey.state
     state_words = tr("open in the lab") if lab and mark != "unread" else tr(word)
@@ -247,7 +249,7 @@ def _first_unit(store: StoreSnapshot) -> Unit | None:
 
 
 def _last_time(store: StoreSnapshot) -> int | None:
-    """Store time of the last unit."""
+    """Return the store time of the last unit."""
     try:
         for item in reversed(store.log.items_before(store.log.max_offset, 2, crc=False)):
             if isinstance(item, Unit):
@@ -306,7 +308,7 @@ def _index(store: StoreSnapshot) -> Iterator[IndexFacts]:
 
 
 def _tables(store: StoreSnapshot) -> list[str]:
-    """File names under ``config/``, backups left out."""
+    """Return the file names under ``config/`` without backups."""
     if store.paths is None:
         return []
     names = sorted(entry.name for entry in store.reading.entries(store.paths.config))
@@ -320,7 +322,7 @@ def _row_subjects(store: StoreSnapshot) -> tuple[str, ...]:
 
 
 def _groups(store: StoreSnapshot) -> int:
-    """Number of groups that have an offset in a table that a broker would load, the .bak of a lost one included."""
+    """Return the number of groups with an offset in a table that a broker would load (or its .bak)."""
     from engine.inspection.tables import offsets
 
     try:
@@ -348,7 +350,7 @@ def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
 
 
 def _format(store: StoreSnapshot, first_unit: Unit | None) -> tuple[str, str]:
-    """The release that seems to have written the store, and the evidence: the files hold no version number."""
+    """Return the release that probably wrote the store, and the evidence: files contain no version number."""
     from engine.inspection.written_release import guess
 
     written = guess(store)

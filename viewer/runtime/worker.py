@@ -1,10 +1,10 @@
-"""The worker: a process of its own for compiled walks, filters and checks, so that the window's loop never shares its
-lock.
+"""The worker: a process for compiled walks, filters and checks, so that they never hold the interpreter lock of the
+window.
 
-Started with *spawn* ahead of need; numba is imported and compiled there. A request names a function ``module:name``
-that is called as ``function(control, *args)``; what it emits streams back. Every request gets an answer: what cannot
-be brought over the pipe is an error of that request, and where the process dies, what waited fails with
-:class:`WorkerDied` and the next request starts a new one. No Qt on either side of the pipe.
+It is started with *spawn* before it is needed; numba is imported and compiled there. A request names a function
+``module:name``, which is called as ``function(control, *args)``; what it emits is streamed back. Every request ends
+with a result or an error: an object that cannot be pickled is an error of its request. If the process dies, pending
+requests fail with :class:`WorkerDied`, and the next request starts a new one. No Qt on either side of the pipe.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ from viewer.runtime.priority import stand_back
 
 REPORT_EVERY = 0.1
 PREPARING = "preparing, once on this machine"
-"""What every request is told while machine code is compiled; :mod:`viewer.runtime.jobs` says it in the language in
-force.
-"""
+"""Note of every request while machine code is compiled; :mod:`viewer.runtime.jobs` translates it."""
 IDLE_AFTER_S = 3.0
-"""Seconds after a request in which no other may come for memory to go back to the system."""
+"""Seconds without a request after which the worker returns memory to the system."""
 
 
 class Cancelled(Exception):
@@ -42,7 +40,7 @@ class Cancelled(Exception):
 
 
 class WorkerDied(RuntimeError):
-    """The worker process ended while work was under way."""
+    """The worker process ended while a request was running."""
 
 
 @dataclass(eq=False)
@@ -51,12 +49,14 @@ class _Request:
     on_progress: Callable[[float, float | None, str], None]
     finished: Callable[[Any, Exception | None], None]
     pipe: Connection | None = None
-    """Through which it was sent; None while it is held back."""
+    """The pipe through which it was sent; None while it is held back."""
 
 
 class Worker:
-    """The window's end of the pipe. ``post`` has a call done on the loop's thread; all callbacks arrive there.
-    ``unread`` gets what a request could not read of the store, before the request is finished.
+    """The window's side of the worker.
+
+    ``post`` runs a call on the loop's thread; all callbacks are called there. ``unread`` gets the files that a request
+    could not read, before the request is finished.
     """
 
     def __init__(self, post: Callable[..., None], unread: Callable[[tuple[Any, ...]], object] = tuple) -> None:
@@ -144,7 +144,7 @@ class Worker:
                 pipe.send_bytes(frame)
 
     def _listen(self, pipe: Connection) -> None:
-        """In a thread of its own: hand on what the worker says until the pipe ends."""
+        """Read messages of the worker in a thread until the pipe ends."""
         while True:
             try:
                 frame = pipe_frames.receive(pipe)
@@ -172,7 +172,7 @@ class Worker:
             self._finish(number, value, error)
 
     def _lost(self, number: int, error: Exception) -> None:
-        """Part of an answer could not be unpacked, so the answer is incomplete."""
+        """Fail a request whose result could not be unpickled."""
         self.cancel(number)
         self._finish(number, None, error)
 
@@ -182,7 +182,7 @@ class Worker:
             request.finished(value, error)
 
     def _died(self, pipe: Connection) -> None:
-        """The process behind ``pipe`` is gone or going: a pipe ends before its process counts as dead."""
+        """Fail all requests of a process that has ended. A pipe ends before its process counts as dead."""
         if self._closed:
             return
         waiting = [number for number, request in self._requests.items() if request.pipe is pipe]
@@ -222,17 +222,17 @@ class WorkerControl:
             self._send(pipe_frames.pack(self._number, "told", done, total, note))
 
     def tell(self, note: str) -> None:
-        """Say ``note`` at once, where nothing can be said of how far the work is."""
+        """Send ``note`` at once, for work whose progress is unknown."""
         self._last_report = time.monotonic()
         self._send(pipe_frames.pack(self._number, "told", 0.0, None, note))
 
 
 class _IdleWork:
-    """Work for idle times: done once no request has come for :data:`IDLE_AFTER_S`. Beside a running broker requests
-    follow one another, and nothing is done between them.
+    """Work for idle times, done when no request has come for :data:`IDLE_AFTER_S`.
 
-    The first time the compiled text search is made ready, so that the first filter on a machine does not wait for a
-    compiler; then memory goes back to the system.
+    Beside a running broker requests follow one another, and nothing is done between them. The first time it compiles
+    the text search, so that the first filter on a machine does not wait for a compiler. Then it returns memory to the
+    system.
     """
 
     def __init__(self) -> None:
@@ -240,7 +240,7 @@ class _IdleWork:
         self._search_is_prepared = False
 
     def begin(self) -> None:
-        """Start the timer: nothing is under way."""
+        """Start the timer: no request is running."""
         self.put_off()
         self._timer = timer = threading.Timer(IDLE_AFTER_S, self._give_back)
         timer.daemon = True
@@ -261,7 +261,7 @@ class _IdleWork:
 
 
 def serve(pipe: Connection) -> None:
-    """Main function of the worker: take requests until the window goes away."""
+    """Main function of the worker: execute requests until the window is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stand_back()
     lock = threading.Lock()
@@ -274,7 +274,7 @@ def serve(pipe: Connection) -> None:
             pipe.send_bytes(frame)
 
     def tell_compiling(begins: bool) -> None:
-        """Tell all who wait that machine code is compiled, or is there now."""
+        """Notify all pending requests that compiling has begun or ended."""
         nonlocal preparing
         preparing = begins
         for control in list(controls.values()):
@@ -311,7 +311,7 @@ def serve(pipe: Connection) -> None:
 
 
 def _answer(control: WorkerControl, frame: Frame) -> bytes:
-    """Do what ``frame`` asks for; its end, whatever became of it, with all that could not be read on the way."""
+    """Execute the request in ``frame``. Return its final message, with the files that could not be read."""
     with gather_unread() as unread:
         try:
             target, args = frame.content()
@@ -323,7 +323,7 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
 
 
 def _warm_up(on_compiling: Callable[[bool], None]) -> None:
-    """Load modules for walks ahead of need; ``on_compiling`` is called when machine code is compiled."""
+    """Load modules for walks before they are needed. ``on_compiling`` is called when machine code is compiled."""
     with contextlib.suppress(Exception):
         setattr(importlib.import_module("engine.codec.machine_code_build"), "on_compiling", on_compiling)  # noqa: B010
         importlib.import_module("engine.codec.columns").twin()
@@ -331,7 +331,7 @@ def _warm_up(on_compiling: Callable[[bool], None]) -> None:
 
 @contextlib.contextmanager
 def quiet_main() -> Any:
-    """While a process is spawned: the child must not run the program's own main module again."""
+    """Hide the program's own main module while a process is spawned, so that the child does not run it again."""
     main = sys.modules["__main__"]
     saved = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
     try:
