@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.config import MessageStoreConfig, read_properties
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
@@ -17,10 +18,11 @@ from engine.releases import NAMES, Release, parse
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from engine.cli.output import Output
+    from engine.patching.patches import Patch
     from engine.rules.masking import Masking
 
 COMMON_OPTIONS = "common options"
@@ -50,9 +52,12 @@ def add_command(commands: Any, name: str, summary: str, *examples: str, parents:
     return parser
 
 
-def add_store(parser: argparse.ArgumentParser, name: str = "STORE") -> None:
-    """Add the argument that names the store to read."""
+def add_store(parser: argparse.ArgumentParser, name: str = "STORE", *, can_be_patched: bool = False) -> None:
+    """Add the argument that names the store to read; for a command that only reads, ``--patched`` as well."""
     parser.add_argument("store", metavar=name, help="the store: the folder that contains commitlog/, or one above it")
+    if can_be_patched:
+        text = f"read {name} as the patches in this file would leave it (written by repair --save); nothing is changed"
+        parser.add_argument("--patched", metavar="FILE", help=text)
 
 
 def add_queue(parser: argparse.ArgumentParser) -> None:
@@ -187,10 +192,23 @@ def open_named_store(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """The store that the command names, opened read-only. Where the configuration has paths of its own, standard error
     tells which folders are read.
     """
-    store = open_store(args.store, read_config(args))
+    store = open_store(args.store, read_config(args), patches_of(args))
     store.release = getattr(args, "release", None)
     _report_folders(store, args, out)
     return store
+
+
+def patches_of(args: argparse.Namespace) -> Iterable[Patch]:
+    """Return the patches that ``--patched`` names. Raises :class:`engine.patching.patches.BadPatch`."""
+    name = getattr(args, "patched", None)
+    if name is None:
+        return ()
+    from engine.patching.patches import loads
+
+    try:
+        return loads(Path(name).read_bytes())
+    except OSError as error:
+        raise StoreError(error.strerror or str(error), file=name) from error
 
 
 def _report_folders(store: StoreSnapshot, args: argparse.Namespace, out: Output) -> None:

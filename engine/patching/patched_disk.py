@@ -51,6 +51,8 @@ class _PatchedFile:
     changes: int = 0
     """A checksum of the patches: part of the time of change."""
     descriptor: int = -1
+    modified_ns: int = 0
+    """Time of change of the file below it; of a new file that of the store's folder."""
 
     @property
     def is_absent(self) -> bool:
@@ -114,18 +116,19 @@ class PatchedDisk(SystemDisk):
                 if not target.is_absent:
                     raise BadPatch(sentence("expected no such file, found one"), file=patch.target)
                 target.base, target.content, target.spans = file.base, file.content, file.spans
-                target.changes = file.changes
+                target.changes, target.modified_ns = file.changes, file.modified_ns
                 file.base, file.content, file.spans = None, None, []
 
     def _file_for_change(self, name: str) -> _PatchedFile:
         path = str(Path(self._root, *name.split("/")))
         file = self._files.get(path)
         if file is None:
-            file = self._files[path] = _PatchedFile()
+            file = self._files[path] = _PatchedFile(modified_ns=Path(self._root).stat().st_mtime_ns)
             with suppress(FileNotFoundError, NotADirectoryError):
                 info = os.lstat(path)
                 if not stat.S_ISREG(info.st_mode):
                     raise BadPatch(sentence("expected a regular file"), file=name)
+                file.modified_ns = info.st_mtime_ns
                 if info.st_size <= MAX_IN_MEMORY_BYTES:
                     file.content = _read_path(path, info.st_size, 0)
                 else:
@@ -259,7 +262,7 @@ class PatchedDisk(SystemDisk):
 
     @staticmethod
     def _changed_stat(file: _PatchedFile, info: os.stat_result) -> os.stat_result:
-        modified_ns = (info.st_mtime_ns if file.base is not None else 0) + (file.changes | 1)
+        modified_ns = file.modified_ns + (file.changes | 1)
         values = list(info)[:10]
         values[8] = modified_ns // 10**9
         names = ("st_atime", "st_ctime", "st_atime_ns", "st_ctime_ns", "st_blksize", "st_blocks", "st_rdev")

@@ -42,11 +42,11 @@ from engine.inspection.lost_units import LostUnit, entry_at, lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteBytes
 from engine.repair.repair import Certainty, Repair
+from engine.rules import mendable
 from engine.sentences import join, plural, sentence
 from engine.system_names import HALF_TOPIC, SCHEDULE_TOPIC
 
 NAME = "log"
-RULES = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 MAX_STALE_UNITS = 1000
 """Maximum number of units with a wrong offset field that are looked at."""
 MAX_UNITS = 100_000
@@ -163,7 +163,7 @@ def _as_repair(plan: _Plan) -> Repair:
         )
     certainty: Certainty = "likely" if plan.unverified or plan.unnamed_bytes else "certain"
     title = sentence("Mend the damaged bytes of the commit log")
-    return Repair(NAME, RULES, title, tuple(plan.patches), join("; ", gains), join("; ", costs), certainty)
+    return Repair(NAME, mendable.LOG, title, tuple(plan.patches), join("; ", gains), join("; ", costs), certainty)
 
 
 def _names(lost: Sequence[LostUnit | Unit]) -> str:

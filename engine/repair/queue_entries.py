@@ -25,12 +25,12 @@ from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import Patch, WriteBytes, WriteFile
 from engine.repair.repair import Repair
+from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import plural, sentence
 from engine.system_names import LMQ_PREFIX
 
 NAME = "queues"
-RULES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "RP01"})
 MAX_FILE_BYTES = 64 << 20
 """A new queue file that would be longer is not made: it is held in memory."""
 _JOINED_BYTES = 64
@@ -56,7 +56,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
 
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
-    reported = [finding for finding in findings if finding.id in RULES and at_least(finding.severity, "warn")]
+    reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
     if store.kind != "store" or store.dledger is not None or store.rocksdb_queues is not None or not reported:
         return None
     named = {name for finding in reported for name in _queues_of(store, finding)}
@@ -90,7 +90,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         n=mended,
     )
     title = sentence("Mend the entries of the queues from the commit log")
-    return Repair(NAME, RULES, title, tuple(patches), gains)
+    return Repair(NAME, mendable.QUEUES, title, tuple(patches), gains)
 
 
 def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:

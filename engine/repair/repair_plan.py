@@ -20,6 +20,7 @@ from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
 from engine.repair import log_damage, queue_entries, state_files
 from engine.repair.repair import Repair
+from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.store.recovery.plan import RecoveryPlan
 
@@ -34,14 +35,6 @@ NAMES = (
 """Names of the repairs in the order in which they are tried."""
 _ORDER = (*NAMES[:-1], log_damage.NAME, queue_entries.NAME, state_files.CHECKPOINT)
 """Log and queues come twice: of a message with two faults (wrong CRC, wrong queue) one is mended after the other."""
-RULES = (
-    state_files.FILE_RULES
-    | state_files.TABLE_RULES
-    | log_damage.RULES
-    | queue_entries.RULES
-    | state_files.CHECKPOINT_RULES
-)
-"""The rules whose findings a repair may mend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ def plan_repairs(
     patches: list[Patch] = []
     with open_store(path, config) as store:
         before = state = _state(store, release, cancel, progress)
-    if not any(finding.id in RULES for finding in before.findings):
+    if not any(finding.id in mendable.ALL for finding in before.findings):
         return RepairPlan((), before, before)
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
@@ -163,7 +156,7 @@ def plan_repairs(
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
-    if not any(finding.id in log_damage.RULES for finding in state.findings):
+    if not any(finding.id in mendable.LOG for finding in state.findings):
         return None
     odd_units = {
         finding.offset

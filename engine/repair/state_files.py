@@ -23,13 +23,11 @@ from engine.inspection.written_release import release_of
 from engine.patching.patches import SAMPLE_BYTES, MoveFile, Patch, RemoveFile, WriteFile, sample_digest
 from engine.releases import Release, rules_of
 from engine.repair.repair import Repair
+from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
 
 CHECKPOINT, TABLES_NAME, FILES = "checkpoint", "tables", "files"
-CHECKPOINT_RULES = frozenset({"CK02", "CK04", "CK05"})
-TABLE_RULES = frozenset({"CF01", "CF03", "CF04"})
-FILE_RULES = frozenset({"CL07", "CQ01", "CQ06"})
 
 
 def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], release: Release) -> Repair | None:
@@ -37,7 +35,7 @@ def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], relea
 
     Raises :class:`CannotRead` if the log or the checkpoint cannot be read.
     """
-    if store.paths is None or not _has(findings, CHECKPOINT_RULES) or store.rocksdb_queues is not None:
+    if store.paths is None or not _has(findings, mendable.CHECKPOINT) or store.rocksdb_queues is not None:
         return None
     raw = store.small_file(store.paths.checkpoint)
     try:
@@ -61,7 +59,7 @@ def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], relea
     why = sentence("the checkpoint says what the log holds: {numbers}", numbers=", ".join(named) or f"{len(new):,}")
     gains = sentence("a start after a crash begins where the log and the queues need it")
     patch = WriteFile(file="checkpoint", old=raw, new=new, why=why, name=CHECKPOINT)
-    return Repair(CHECKPOINT, CHECKPOINT_RULES, sentence("Correct the checkpoint"), (patch,), gains)
+    return Repair(CHECKPOINT, mendable.CHECKPOINT, sentence("Correct the checkpoint"), (patch,), gains)
 
 
 def _fitting(
@@ -127,9 +125,9 @@ def _newest_unit(store: StoreSnapshot) -> tuple[int, int]:
 
 def repair_tables(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
     """Return the repair of JSON tables that a broker cannot load, from the table itself or its ``.bak``."""
-    if store.paths is None or not _has(findings, TABLE_RULES):
+    if store.paths is None or not _has(findings, mendable.TABLES):
         return None
-    reported = {Path(finding.file).name for finding in findings if finding.id in TABLE_RULES and finding.file}
+    reported = {Path(finding.file).name for finding in findings if finding.id in mendable.TABLES and finding.file}
     patches: list[Patch] = []
     costs = []
     for name in TABLES:
@@ -143,7 +141,7 @@ def repair_tables(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         return None
     gains = plural("{n:,} table can be loaded again", "{n:,} tables can be loaded again", n=len(patches))
     title = sentence("Mend the tables in config/")
-    return Repair(TABLES_NAME, TABLE_RULES, title, tuple(patches), gains, join("; ", costs), "certain")
+    return Repair(TABLES_NAME, mendable.TABLES, title, tuple(patches), gains, join("; ", costs), "certain")
 
 
 def _mended_table(store: StoreSnapshot, name: str) -> Patch | None:
@@ -183,7 +181,7 @@ def _mended_table(store: StoreSnapshot, name: str) -> Patch | None:
 
 def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
     """Return the repair of log files under other names and of last files without content; None if there is none."""
-    if store.paths is None or not _has(findings, FILE_RULES):
+    if store.paths is None or not _has(findings, mendable.FILES):
         return None
     patches: list[Patch] = []
     for file in misnamed_log_files(store):
@@ -203,7 +201,9 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
     if not patches:
         return None
     gains = sentence("a broker starts with these files")
-    return Repair(FILES, FILE_RULES, sentence("Rename and remove files at which a start ends"), tuple(patches), gains)
+    return Repair(
+        FILES, mendable.FILES, sentence("Rename and remove files at which a start ends"), tuple(patches), gains
+    )
 
 
 def _move(store: StoreSnapshot, path: Path, target: str, why: str, name: str) -> MoveFile | None:

@@ -20,7 +20,7 @@ def register(commands: Any) -> None:
         "check ~/store --only CL01,CQ04 --json",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument(
         "--fail-on",
         choices=SEVERITIES,

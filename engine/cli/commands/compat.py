@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, open_named_store, read_config
+from engine.cli.options import add_command, add_store, common_options, open_named_store, patches_of, read_config
 from engine.cli.output import Column, Output, Progress
 from engine.english import number_of
 from engine.errors import UsageError
@@ -53,7 +53,7 @@ def register(commands: Any) -> None:
         "compat ~/store --to 5.3 --to-mode files",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument(
         "--to",
         "--release",
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     pairs = (pair,) if is_single else tuple(dict.fromkeys((*all_pairs(), pair)))
     with Progress("compat", 1, out.quiet) as progress:
         options = CompatOptions(pairs, configuration, progress.update)
-        answers = compare(lambda: open_store(args.store, read_config(args)), options)
+        answers = compare(lambda: open_store(args.store, read_config(args), patches_of(args)), options)
     chosen = next(answer for answer in answers if (answer.release, answer.mode) == pair)
     if out.as_json:
         for answer in answers:

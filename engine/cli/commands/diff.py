@@ -32,7 +32,7 @@ def register(commands: Any) -> None:
         "diff ~/master ~/slave --limit 20",
         parents=[common_options()],
     )
-    add_store(parser, "A")
+    add_store(parser, "A", can_be_patched=True)
     parser.add_argument("other", metavar="B", help="the other store")
     parser.add_argument(
         "--limit", type=count, default=100, metavar="N", help="show at most N differences (default: 100)"

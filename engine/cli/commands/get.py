@@ -35,7 +35,7 @@ def register(commands: Any) -> None:
         "get ~/store Orders 0 100 --tag 'OrderPaid || OrderSent'",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     add_queue(parser)
     parser.add_argument("offset", metavar="OFFSET", type=number, help="the first queue offset to read")
     parser.add_argument(

@@ -52,7 +52,7 @@ def register(commands: Any) -> None:
         "groups ~/store --offsets ~/.rocketmq_offsets/CLIENT/GROUP/offsets.json",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("--offsets", metavar="FILE", help="also read a broadcasting client's offsets.json")
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run)

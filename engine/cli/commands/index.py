@@ -42,7 +42,7 @@ def register(commands: Any) -> None:
         "index ~/store --file 20261120094107250 --entries",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("--file", metavar="NAME", help="read only this index file")
     parser.add_argument("--entries", action="store_true", help="list every entry too")
     add_masking(parser)

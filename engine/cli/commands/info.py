@@ -56,7 +56,7 @@ def register(commands: Any) -> None:
         "info ~/store --json",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run, tells_undecoded=True)
 

@@ -35,7 +35,7 @@ def register(commands: Any) -> None:
         "message ~/store 8193 --json --body",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument(
         "id", metavar="ID", help="offset message id, unique key, key, physical offset, or TOPIC/QUEUE/OFFSET"
     )

@@ -18,7 +18,7 @@ def register(commands: Any) -> None:
         "offset ~/store Orders 0 --time 1795600000000",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     add_queue(parser)
     parser.add_argument("--time", type=number, required=True, metavar="MS", help="store time, ms since 1970")
     parser.add_argument(

@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
         "positions ~/store --broker 127.0.0.1:10911",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.add_argument(
         "--broker", metavar="HOST:PORT", help="ask the broker that runs on STORE for its slaves' positions too"

@@ -54,7 +54,7 @@ def register(commands: Any) -> None:
         "queue ~/store --both",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("topic", metavar="TOPIC", nargs="?")
     parser.add_argument("queue", metavar="QUEUE", type=number, nargs="?", help="queue id, from 0")
     parser.add_argument("--from", dest="start", type=number, metavar="N", help="start at this queue offset")

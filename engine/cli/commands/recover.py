@@ -68,7 +68,7 @@ def register(commands: Any) -> None:
         "recover ~/store --undo ~/store.kept-20261128-094107",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("--plan", action="store_true", help="show the plan; change nothing")
     parser.add_argument(
         "--apply", action="store_true", help="do what the plan says, after a question; changes the store"
@@ -86,8 +86,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.plan + args.apply + (args.undo is not None) != 1:
         options = "--plan (show the plan, change nothing), --apply (do it) or --undo FOLDER (restore a backup)"
         raise UsageError(sentence("recover needs exactly one of {options}", options=options))
-    if args.leader is not None and not args.plan:
-        raise UsageError(sentence("--leader needs --plan"))
+    for option in ("leader", "patched"):
+        if getattr(args, option) is not None and not args.plan:
+            raise UsageError(sentence("--{option} needs --plan", option=option))
     if args.undo is not None:
         return undo(args, out)
     return _apply(args, out) if args.apply else _plan(args, out)

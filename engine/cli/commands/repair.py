@@ -38,7 +38,8 @@ from engine.patching.apply import apply_patches, check_patches
 from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, WriteBytes, loads
 from engine.releases import Release
 from engine.repair.repair import Repair
-from engine.repair.repair_plan import NAMES, RULES, RepairPlan, State, plan_repairs
+from engine.repair.repair_plan import NAMES, RepairPlan, State, plan_repairs
+from engine.rules import mendable
 from engine.sentences import sentence
 from engine.services.opening import refuse_linked_files, refuse_undecoded
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError(sentence("--plan, --to, --apply and --undo exclude each other"))
     if args.undo is not None:
         return undo(args, out)
-    known = {*NAMES, *RULES}
+    known = {*NAMES, *mendable.ALL}
     for name in args.finding:
         if name not in known:
             raise UsageError(

@@ -39,7 +39,7 @@ def register(commands: Any) -> None:
         "rows ~/store --of pop --verdict missing",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("--of", choices=FAMILIES, help="list only these rows; those of the index are only listed so")
     parser.add_argument(
         "--verdict",

@@ -93,7 +93,7 @@ def register(commands: Any) -> None:
         "space ~/store --quick --config broker.conf",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("--quick", action="store_true", help="use only file lists and queues; do not read the log")
     parser.set_defaults(run=run)
 

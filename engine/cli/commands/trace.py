@@ -36,7 +36,7 @@ def register(commands: Any) -> None:
         "trace ~/store Orders OrderPaid --tag --max 5",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("key", metavar="KEY", help="a key or unique key; with --tag a tag (also T#TAG)")
     parser.add_argument(

@@ -48,7 +48,7 @@ def register(commands: Any) -> None:
         """units ~/store --where 'keys = "O-1042"' --json --body""",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument(
         "--from", dest="start", type=number, metavar="N", help="start at this physical offset, in bytes"
     )

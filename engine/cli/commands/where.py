@@ -79,7 +79,7 @@ def register(commands: Any) -> None:
         "where ~/store Orders/0/100",
         parents=[common_options()],
     )
-    add_store(parser)
+    add_store(parser, can_be_patched=True)
     parser.add_argument(
         "id", metavar="ID", help="offset message id, unique key, key, physical offset, or TOPIC/QUEUE/OFFSET"
     )

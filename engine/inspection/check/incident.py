@@ -26,7 +26,7 @@ from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.written_release import release_of
 from engine.releases import name_next_start
-from engine.rules import catalogue, catalogue_tables
+from engine.rules import catalogue, catalogue_tables, mendable
 from engine.rules.causes import what_happened, worst_first
 from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
 from engine.sentences import sentence, without_beginning
@@ -245,11 +245,17 @@ def _steps(
         and plan.dropped is not None
         and plan.dropped.messages
     ):
-        text = sentence(
-            "Copy every readable message into a new store, including those after the damage, and start the "
-            "broker on that store."
-        )
-        steps.append(_step(text, with_store(f"storescope copy {STORE} NEW")))
+        if any(finding.id in mendable.LOG for finding in grave):
+            text = sentence(
+                "See what can be mended: then a start reads on behind the damage, and every message keeps its offsets."
+            )
+            steps.append(_step(text, with_store(f"storescope repair {STORE}")))
+        else:
+            text = sentence(
+                "Copy every readable message into a new store, including those after the damage, and start the "
+                "broker on that store."
+            )
+            steps.append(_step(text, with_store(f"storescope copy {STORE} NEW")))
     commands = {step["command"] for step in steps}
     steps += [step for step in advised if step["command"] is None or step["command"] not in commands]
     if plan_step["command"] not in [step["command"] for step in steps[:MAX_STEPS]]:

@@ -10,7 +10,7 @@ from broken_stores import BROKEN
 from handmade_stores import healthy
 from undo_cases import kept_in, same
 
-from engine.cli.main import main
+from engine.cli.main import COMMANDS, build_parser, main
 from engine.inspection.snapshot import open_store
 from engine.mapped.store_lock import StoreLock
 
@@ -136,3 +136,61 @@ def test_check_names_the_placeholders_of_a_mended_store(tmp_path, capsys):
     assert finding["message"] == f"1 unit from here on holds the place of a lost message: Orders/0/{unit.queue_offset}"
     with open_store(tmp_path / "new") as opened:
         assert opened.log.max_offset == store.end
+
+
+READING = {
+    "info": [],
+    "units": [],
+    "queue": ["Orders", "0", "--resolve"],
+    "index": [],
+    "trace": ["Orders", "K20"],
+    "get": ["Orders", "0", "5"],
+    "message": ["PLACE"],
+    "offset": ["Orders", "0", "--time", "1700000000100"],
+    "where": ["U00020"],
+    "positions": [],
+    "groups": [],
+    "space": ["--quick"],
+    "diff": ["OTHER"],
+    "check": [],
+    "config": [],
+    "rows": [],
+    "recover": ["--plan"],
+    "compat": [],
+}
+
+
+def test_every_reading_command_answers_as_if_the_patches_were_made(broken, tmp_path, capsys):
+    with_option = {
+        name
+        for name in COMMANDS
+        for parser in build_parser(name)._subparsers._group_actions[0].choices.values()
+        if any("--patched" in action.option_strings for action in parser._actions)
+    }
+    assert with_option == READING.keys()
+    patches, mended = tmp_path / "patches.json", tmp_path / "mended"
+    assert main(["repair", str(broken), "--save", str(patches), "--to", str(mended), "--quiet"]) == 0
+    before = golden_stores.fingerprint(broken)
+    with open_store(mended) as store:
+        place = next(unit.offset for unit in store.units() if unit.unique_key == "U00020")
+    capsys.readouterr()
+    for command, words in READING.items():
+        arguments = [{"PLACE": str(place), "OTHER": str(mended)}.get(word, word) for word in words]
+        answers = []
+        for store, options in ((broken, ["--patched", str(patches)]), (mended, [])):
+            code = main([command, str(store), *arguments, *options, "--json"])
+            text = capsys.readouterr().out.replace(str(store), "STORE")
+            records = [line for line in text.splitlines() if '"type":"retention"' not in line]  # by the files' times
+            answers.append((code, [line for line in records if '"type":"spaceSum"' not in line]))
+        assert answers[0] == answers[1], command
+    assert golden_stores.changes(before, golden_stores.fingerprint(broken)) == []
+
+
+def test_patches_that_do_not_fit_are_refused(broken, tmp_path, capsys):
+    patches = tmp_path / "patches.json"
+    assert main(["check", str(broken), "--patched", str(tmp_path / "none")]) == 3
+    assert "No such file" in capsys.readouterr().err
+    patches.write_text("{}")
+    assert main(["check", str(broken), "--patched", str(patches)]) == 3
+    assert "expected a list of patches" in capsys.readouterr().err
+    assert main(["recover", str(broken), "--apply", "--patched", str(patches), "--yes"]) == 2

@@ -45,7 +45,7 @@ TABLE = [
     pytest.param(states.pages_lost_and_closed, "(CQ10).", 0, 253, "dispatch", id="678 closed"),
     pytest.param(states.queue_folder_lost, "(CQ10).", 0, 370, "dispatch", id="folder"),
     pytest.param(states.index_behind_the_checkpoint, "The broker was killed", 0, 0, "recover", id="3868"),
-    pytest.param(states.magic_code_lost, "(CL01).", 1, 307, "copy", id="6767"),
+    pytest.param(states.magic_code_lost, "(CL01).", 1, 307, "repair", id="6767"),
     pytest.param(states.tail_of_log_zero, "(CL", 80, 0, "recover", id="tail"),
     pytest.param(states.middle_file_lost, "(CL07).", 1200, 0, "recover", id="2141"),
 ]
