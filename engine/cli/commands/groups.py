@@ -24,6 +24,7 @@ from engine.inspection.groups import (
 )
 from engine.inspection.lite_topics import LiteGroup, LiteTopic, lite_groups, lite_topics
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import read_table
 
 _COLUMNS = (
     Column("Group", "group"),
@@ -56,6 +57,14 @@ def register(commands: Any) -> None:
     parser.add_argument("--offsets", metavar="FILE", help="also read a broadcasting client's offsets.json")
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run)
+
+
+def _has_offset_table(store: StoreSnapshot) -> bool:
+    """Return False if the store certainly has no table of offsets."""
+    try:
+        return read_table(store, "consumerOffset.json") is not None
+    except CannotRead:
+        return True
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -102,11 +111,13 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
             out.record(_unknown(unknown), columns)
         if lite_queues:
             _print_lite_groups(store, out, group)
+        has_offsets = bool(shown) or _has_offset_table(store)
         undecoded = bool(store.reading.undecoded)
     for words in barred:
         out.nothing(f"-- {words}")
     if not shown and not undecoded:
-        out.nothing("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
+        nothing = "no group has an offset in this store" if group is None else f"no offsets of group {group}"
+        out.nothing(f"-- {nothing}{'' if has_offsets else ': it has no consumerOffset.json and no .bak of it'}")
     return 1 if group is not None and not shown and not undecoded else 0
 
 

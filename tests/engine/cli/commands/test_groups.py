@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import agree
 import pytest
+
+from engine.cli.main import main
 
 
 def test_a_store_without_groups_has_no_row(storescope):
@@ -46,3 +50,13 @@ def test_offsets_of_lite_topics_name_topic_and_lite_topic(golden):
     assert "chatters  Chat   room-2 " in text
     assert "-- chatters reads lite topics of Chat (lite.bind.topic=Chat, lite.sub.client.quota=50)" in text
     assert text.endswith("it has no offset of room-3\n")
+
+
+@pytest.mark.golden
+def test_a_missing_table_of_offsets_is_named(golden, tmp_path, capsys):
+    """``groups`` said only that no group has an offset, beside a ``check`` that called the table lost."""
+    root = shutil.copytree(golden("broker-orders"), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
+    for path in (root / "config").glob("consumerOffset.json*"):
+        path.unlink()
+    assert main(["groups", str(root)]) == 0
+    assert "it has no consumerOffset.json and no .bak of it" in capsys.readouterr().out
