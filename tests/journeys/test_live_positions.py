@@ -43,7 +43,7 @@ def test_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, walker:
         for plot, word in (
             (live.plot, "flushed"),
             (live.gaps, "to dispatch"),
-            (live.took, "median"),
+            (live.latency, "median"),
             (live.group, "median"),
             (live.rate, "messages/s"),
         ):
