@@ -44,8 +44,8 @@ ANSWER_TIMEOUT_S = 3.0
 """Seconds that an answer is waited for."""
 LINGER_S = 10.0
 """Seconds that a connection which is closed has for what was written and is not read yet."""
-_KEEN_AFTER_ARRIVALS = 16
-"""Reads that have to come one soon behind the other before they are looked for all the time."""
+_POLL_AFTER_ARRIVALS = 16
+"""Number of arrivals close to each other after which :class:`BusyPolling` begins."""
 _ACCEPT_ITERATIONS = 3
 """Turns of the loop until an accepted connection is ready: its task starts, it is created, it is reported."""
 
@@ -61,56 +61,59 @@ class Tap(Protocol):
         """The connection was opened."""
 
     def received(self, connection: Connection, command: Command, frame: bytes) -> None:
-        """A frame of the other side arrived."""
+        """Handle a frame that the other side sent."""
 
     def sent(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
-        """A frame of this side was written; ``later``: not in the turn in which its request came."""
+        """Handle a frame that this side wrote; ``later``: in a later turn of the loop than its request."""
 
     def broke(self, connection: Connection, reason: str, data: bytes) -> None:
-        """Bytes arrived that are no frame; the connection is closed for it."""
+        """Handle bytes that are no frame; the connection is closed because of them."""
 
     def closed(self, connection: Connection) -> None:
-        """The connection has ended."""
+        """Handle the end of the connection."""
 
 
 class BusyPolling:
-    """Polls for bytes without sleeping, for ``moment`` seconds after the last bytes, as long as bytes keep coming that
-    soon.
+    """Polls for bytes without sleeping, for ``poll_s`` seconds after the last arrival, while arrivals are that close.
 
-    A client that sends one message after another comes again within 0.3 ms, and waking a sleeping processor takes a
-    third of that: without sleep its answers come half again as soon. If clients come later than that, or more than one
-    in five of them does, the loop sleeps as usual. On a single processor polling would only slow the client down.
+    A client that sends one message after another sends again within 0.3 ms, and waking a sleeping processor takes a
+    third of that: without sleep its throughput is half again as high. If arrivals are farther apart, or more than one
+    in five is, the loop sleeps as usual. On a single processor polling would only slow the client down.
     """
 
-    def __init__(self, moment: float = 400e-6, processors: int | None = None) -> None:
-        self.moment = moment
-        self._alone = (processors or len(os.sched_getaffinity(0))) < 2
-        self._soon = 0
-        self._keen = False
-        self._last = 0.0
-        self.looking = False
+    def __init__(self, poll_s: float = 400e-6, processors: int | None = None) -> None:
+        self.poll_s = poll_s
+        self._has_one_processor = (processors or len(os.sched_getaffinity(0))) < 2
+        self._close_arrivals = 0
+        self._is_wanted = False
+        self._last_arrival = 0.0
+        self.is_polling = False
 
     def note_arrival(self, now: float) -> None:
         """Note that bytes came at ``now`` (seconds, ``time.monotonic``)."""
-        self._soon = (
-            min(self._soon + 1, _KEEN_AFTER_ARRIVALS) if now - self._last < self.moment else max(self._soon - 4, 0)
+        self._close_arrivals = (
+            min(self._close_arrivals + 1, _POLL_AFTER_ARRIVALS)
+            if now - self._last_arrival < self.poll_s
+            else max(self._close_arrivals - 4, 0)
         )
-        self._last = now
-        self._keen = self._soon == _KEEN_AFTER_ARRIVALS or (self._keen and self._soon >= _KEEN_AFTER_ARRIVALS // 2)
-        if self._keen and not self.looking and not self._alone:
-            self.looking = True
-            asyncio.get_running_loop().call_soon(self._look)
+        self._last_arrival = now
+        self._is_wanted = self._close_arrivals == _POLL_AFTER_ARRIVALS or (
+            self._is_wanted and self._close_arrivals >= _POLL_AFTER_ARRIVALS // 2
+        )
+        if self._is_wanted and not self.is_polling and not self._has_one_processor:
+            self.is_polling = True
+            asyncio.get_running_loop().call_soon(self._poll)
 
-    def _look(self) -> None:
-        if time.monotonic() - self._last < self.moment:
-            asyncio.get_running_loop().call_soon(self._look)
+    def _poll(self) -> None:
+        if time.monotonic() - self._last_arrival < self.poll_s:
+            asyncio.get_running_loop().call_soon(self._poll)
         else:
-            self.looking = False
+            self.is_polling = False
 
 
 @dataclass(slots=True)
 class Limits:
-    """Limits that a side sets for the other; ``polling`` is of all connections of a server, None if it sleeps."""
+    """Limits for the other side; ``polling`` is shared by all connections of a server, None for no polling."""
 
     largest_frame: int = MAX_FRAME_BYTES
     idle: float = IDLE_TIMEOUT_S

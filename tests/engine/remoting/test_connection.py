@@ -301,7 +301,7 @@ def polling(gaps, processors=2, moment=400e-6):
 )
 def test_busy_polling_needs_reads_in_quick_succession(gaps, processors, looks):
     async def main():
-        return polling(gaps, processors).looking
+        return polling(gaps, processors).is_polling
 
     assert asyncio.run(main()) is looks
 
@@ -311,10 +311,10 @@ def test_busy_polling_ends_after_a_moment_without_reads():
         results = polling([3e-4] * 20, moment=1e9)
         for _ in range(50):
             await asyncio.sleep(0)
-        assert results.looking
-        results.moment = 0.0
+        assert results.is_polling
+        results.poll_s = 0.0
         await asyncio.sleep(0)
-        assert not results.looking
+        assert not results.is_polling
 
     asyncio.run(main())
 
