@@ -41,39 +41,53 @@ STEPS = RecordKind(
     (
         number_column("number", words("Step"), 44, filterable=False),
         time_column("begin", words("Time"), 96, filterable=False),
-        text_column("what", words("What"), 130, filterable=False),
+        text_column("description", words("What"), 130, filterable=False),
         number_column("moved", words("Moved"), 56, filterable=False),
         text_column("pause", words("Pause"), 80, mono=True, filterable=False),
     ),
-    record=lambda one: {
-        "step": one.number,
-        "at": one.begin,
-        "what": one.what,
-        "moved": one.moved,
-        "pause": one.pause,
-        "burst": one.burst,
-        "idle": one.idle,
+    record=lambda row: {
+        "step": row.number,
+        "at": row.begin,
+        "what": row.description,
+        "moved": row.moved,
+        "pause": row.pause,
+        "burst": row.burst,
+        "idle": row.idle,
     },
 )
 MOVES = RecordKind(
     "clusterMove",
     (
         text_column("queue", words("Queue"), 160, elide="middle", filterable=False),
-        text_column("before", words("Before it"), 70, filterable=False),
-        text_column("after", words("After it"), 70, filterable=False),
+        text_column("owners_before", words("Before it"), 70, filterable=False),
+        text_column("owners_after", words("After it"), 70, filterable=False),
         text_column("change", words("Change"), 70, filterable=False),
     ),
+    record=lambda row: {
+        "queue": row.queue,
+        "before": row.owners_before,
+        "after": row.owners_after,
+        "change": row.change,
+    },
 )
 LISTS = RecordKind(
     "clusterList",
     (
         text_column("client", words("Client"), 60, filterable=False),
-        time_column("at", words("List received"), 110, filterable=False),
+        time_column("time_ms", words("List received"), 110, filterable=False),
         text_column("ids", words("Clients in it"), 160, filterable=False),
         text_column("owns", words("Owns"), 240, mono=True, filterable=False),
         text_column("change", words("Change"), 240, mono=True, filterable=False),
         text_column("reason", words("Why"), 160, filterable=False),
     ),
+    record=lambda row: {
+        "client": row.client,
+        "at": row.time_ms,
+        "ids": row.ids,
+        "owns": row.owns,
+        "change": row.change,
+        "reason": row.reason,
+    },
 )
 
 

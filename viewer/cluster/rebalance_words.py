@@ -51,7 +51,7 @@ class StepRow:
 
     number: int
     begin: int
-    what: str
+    description: str
     moved: int
     pause: str
     burst: str
@@ -63,8 +63,8 @@ class MoveRow:
     """A queue of a step: owners before and after."""
 
     queue: str
-    before: str
-    after: str
+    owners_before: str
+    owners_after: str
     change: str
 
 
@@ -224,7 +224,7 @@ class ListRow:
     """A rebalance as one client saw it, as a row."""
 
     client: str
-    at: int
+    time_ms: int
     ids: str
     owns: str
     change: str
@@ -322,7 +322,7 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     lines += markdown_table(
         (tr("Step"), tr("Time"), tr("What"), tr("Queues moved"), tr("Pause"), tr("Burst"), tr("Idle")),
         (
-            (str(row.number), clock(row.begin), row.what, str(row.moved), row.pause, row.burst, str(row.idle))
+            (str(row.number), clock(row.begin), row.description, str(row.moved), row.pause, row.burst, str(row.idle))
             for row in step_rows(model, line)
         ),
     )
@@ -333,6 +333,6 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
         lines.append("")
         lines += markdown_table(
             (tr("Queue"), tr("Before it"), tr("After it"), ""),
-            ((row.queue, row.before, row.after, row.change) for row in move_rows(model, step)),
+            ((row.queue, row.owners_before, row.owners_after, row.change) for row in move_rows(model, step)),
         )
     return "\n".join(lines).rstrip() + "\n"

@@ -75,7 +75,7 @@ def test_impacts_have_a_figure_each():
 
 def test_each_queue_has_its_old_and_new_owner():
     rows = move_rows(MODEL, LINE.steps[1])
-    assert [(row.before, row.after, row.change) for row in rows] == [
+    assert [(row.owners_before, row.owners_after, row.change) for row in rows] == [
         ("C2", "C2", "unchanged"),
         ("C2", "C2", "unchanged"),
         ("C3", "C2", "moved"),
