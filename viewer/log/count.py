@@ -1,4 +1,4 @@
-"""Row numbers for the log: counted in the worker process, kept in the side index, taken over when they are there."""
+"""Row numbers of the log: counted in the worker, saved in the side index, and loaded from there when available."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER = "side-index"
 REST_MS = 5000
 """At least so long between two counts of a log that grows."""
 MAX_BYTES_IN_WINDOW = 64 << 20
-"""Bytes up to which rows that came are counted at once; more are left to the worker."""
+"""Maximum bytes of new log that are counted at once; more is left to the worker."""
 SHARE = 20
 """And so many times what the last one took."""
 

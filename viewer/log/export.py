@@ -1,4 +1,4 @@
-"""Exporting the log: asks which rows and how, has the worker write them, and says what was written and what was not."""
+"""Export of the log: a box asks which rows and in which form, the worker writes them, and the result is reported."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class LogExport(QObject):
         return ExportPlan(choice.target, choice.form, where, offsets, choice.body, masking)
 
     def _span(self) -> tuple[int, int] | None:
-        """Offsets of the first and the last chosen row; None where it is one row."""
+        """Offsets of the first and the last selected row; None if one row is selected."""
         return self._model.chosen_span(self._table.chosen_span())
 
     async def _work(self, choice: Choice, plan: ExportPlan) -> None:
@@ -201,7 +201,7 @@ class Choice:
     masked: tuple[str, ...]
     """Words of ``--mask``."""
     visible_properties: tuple[str, ...] = ()
-    """Names of users' properties that stay where ``properties`` are masked."""
+    """Names of user properties that are kept when ``properties`` are masked."""
 
 
 class ExportBox(QDialog):

@@ -1,6 +1,6 @@
-"""Work of the worker process: rows of the log are written to a file. No Qt.
+"""Write rows of the log to a file, in the worker process. No Qt.
 
-The file appears when it is complete, or not at all. The answer says how much of the log was read, how many rows were
+The file appears when it is complete, or not at all. The result says how much of the log was read, how many rows were
 written and what was cut.
 """
 
@@ -45,7 +45,7 @@ COLUMNS = (
     "bodyLength",
     "properties",
 )
-"""Columns of CSV and Markdown, with RocketMQ's names; ``body`` behind them where it is wanted."""
+"""Columns of CSV and Markdown, named as in RocketMQ; ``body`` follows on request."""
 MAX_CELL_CHARACTERS = 80
 """Characters of a cell in Markdown; longer ones are cut, and counted."""
 
@@ -121,7 +121,7 @@ def _text(
 
 
 def _held(log: LogReader, start: int, end: int) -> int:
-    """Bytes between two offsets that files hold: where a file is missing nothing was read."""
+    """Return the bytes between two offsets that files contain. Missing files count as not read."""
     return sum(max(0, min(end, file.end_offset) - max(start, file.start_offset)) for file in log.files)
 
 
@@ -210,7 +210,7 @@ class _Writer:
 
 
 def _cell(value: object) -> str:
-    """A value on one line of CSV or Markdown: absent ones are empty, 64-bit numbers stay whole."""
+    """Return a value as one line of CSV or Markdown. Absent values are empty, 64-bit numbers keep all digits."""
     if value is None:
         return ""
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A filter on its way through the log: hits come while it runs, it can be stopped and goes on where it stopped."""
+"""The run of a filter over the log: matches arrive while it runs; it can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MATCHES_PER_ROUND = 5000
 """Matches after which a filter waits for a word to go on."""
 WORK = "viewer.log.filter_work:scan"
 FIRST_BYTES = 2 << 20
-"""Bytes that are looked at before the worker process is asked: the first hits must not wait for it."""
+"""Bytes that are searched before the worker is used, so that the first matches do not wait for the process."""
 
 
 class LogFilter(QObject):
@@ -56,7 +56,7 @@ class LogFilter(QObject):
         self._run(MATCHES_PER_ROUND)
 
     def go_on(self) -> None:
-        """Look further from where it stopped."""
+        """Continue where it stopped."""
         state = self._state
         if state.source is not None and not state.running and not state.complete:
             self._run(MATCHES_PER_ROUND)

@@ -1,11 +1,8 @@
-"""The filter line: what to show, in the filter language, with completion, the fault under its word, and saved filters.
+"""The filter line: a filter with completion, its error below the wrong word, and saved filters.
 
-A green edge means that the rows are those of this text, a red one that it cannot be understood; then the rows of the
-last good filter stay.
-
-Saved filters as buttons behind the filter's field: a click applies one, its menu renames, replaces or deletes it.
-
-What does not fit stands in the menu of the last button.
+A green edge means that the rows are those of this text, a red one that it is invalid; then the rows of the last valid
+filter stay. Saved filters are buttons behind the field: a click applies one, its menu renames, replaces or deletes it.
+Buttons that do not fit are in the menu of the last button.
 """
 
 from __future__ import annotations
@@ -40,12 +37,12 @@ if TYPE_CHECKING:
 Values = Callable[[str], Iterable[str]]
 NARROW = 1120
 ROOM = 760
-"""Px at 100 % that the field keeps before the buttons get any."""
+"""Minimum width of the field in px at 100 %, before buttons are shown."""
 MAX_SUGGESTIONS = 9
 
 
 class FilterLine(QWidget):
-    """``applied(text)`` on Enter or a saved filter ("" takes everything), ``edited(good)`` while typing."""
+    """Emits ``applied(text)`` on Enter or for a saved filter ("" shows all rows), ``edited(is_valid)`` while typing."""
 
     applied = Signal(str)
     edited = Signal(bool)
@@ -245,7 +242,7 @@ class FilterLine(QWidget):
         return False
 
     def _leaf_through(self, step: int) -> None:
-        """An older or a newer one of the filters used before; in front of the newest stands the one in force."""
+        """Show an older or a newer of the filters used before. The current filter comes after the newest one."""
         used = [text for text in self._used() if text != self._in_force]
         self._leaf = max(-1, min(len(used) - 1, self._leaf + step))
         self.set_text(used[self._leaf] if self._leaf >= 0 else self._in_force)
@@ -318,7 +315,7 @@ class _Fault(QWidget):
 
 
 class _Offers(QListWidget):
-    """List of completions under the word; never takes the focus."""
+    """List of completions below the word; never takes the focus."""
 
     chosen = Signal(object)
 
@@ -357,7 +354,7 @@ class _Offers(QListWidget):
         self.show()
 
     def step(self, by: int) -> None:
-        """Move the choice; Enter takes it from now on."""
+        """Move the selection; from now on Enter inserts it."""
         self.setCurrentRow((self.currentRow() + by) % max(1, self.count()) if self.picked or by < 0 else 0)
         self.picked = True
 
@@ -369,14 +366,14 @@ class _Offers(QListWidget):
 
 
 LAST_MINUTES = "last:5m"
-"""Stands for the last five minutes of the log, whatever the clock says: its pane gives the text."""
+"""Placeholder for a filter on the last five minutes of the log; the pane computes its times."""
 FIRST = (
     (words("CRC bad"), 'crc = "bad"'),
     (words("Transactions"), "transaction is not null"),
     (words("Retries"), "retry or reconsumeTimes > 0"),
     (words("last 5 min"), LAST_MINUTES),
 )
-"""The buttons of the first day."""
+"""Buttons before the user has saved any filter."""
 GAP = 8
 Saved = Sequence[tuple[str, str]]
 

@@ -1,6 +1,6 @@
-"""Find in the log: from the chosen row to the next one that holds it, in the rows of the filter where one is in force.
+"""Find in the log: go from the selected row to the next one that contains the text, within the rows of the filter.
 
-The first mebibyte is searched at once; then the worker goes on, with a bar and a way to stop. Hits are framed in the
+The first mebibyte is searched at once; then the worker continues, with a progress bar and Stop. Hits are framed in the
 bytes.
 """
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 WORK = "viewer.log.find_work:find"
 ALL = "viewer.log.find_work:hits"
 COUNTED_BYTES = 1 << 30
-"""Bytes of a log up to which all hits are counted once one was found."""
+"""Maximum bytes of a log in which all hits are counted after the first one was found."""
 NEAR = 1 << 20
-"""Bytes that are searched before the worker is asked."""
+"""Bytes that are searched before the worker is used."""
 
 
 class LogFind(QObject):
@@ -83,7 +83,7 @@ class LogFind(QObject):
         self.line.focus()
 
     def close(self) -> None:
-        """Close the line; the found row stays selected."""
+        """Close the line. The hit stays selected."""
         self.stop()
         self.line.leave_span()
         self._state.sought = None
@@ -122,7 +122,7 @@ class LogFind(QObject):
         self._task = session.jobs.start(self._look(self._generation, session, sought, step > 0))
 
     def jump(self, within: str, subject: str, forward: bool) -> None:
-        """Go to the next (or previous) unit that matches the filter ``within``, beside whatever is looked for."""
+        """Go to the next or previous unit that matches the filter ``within``, whatever the search text is."""
         session, row = self.session, self._table.current_row()
         if session is None or self._model.log is None or row is None:
             return
@@ -189,7 +189,7 @@ class LogFind(QObject):
     async def _count(
         self, generation: int, session: StoreSession, request: tuple[SearchTerm, str, int, int], now: int
     ) -> None:
-        """Count all hits, and say which of them is chosen."""
+        """Count all hits, and show the number of the selected one."""
         sought, within, first, last = request
         title = tr("Counting {text}", text=sought.text[:40])
         try:
@@ -214,7 +214,7 @@ class LogFind(QObject):
         span: Bounds,
         forward: bool,
     ) -> None:
-        """The next hit in the chosen rows, which are all counted first: then it is said which one it is."""
+        """Go to the next hit in the selected rows. All hits there are counted first, to show its number."""
         first_offset, last_offset = self._model.chosen_span(span) or span
         question = (sought, within, first_offset, last_offset)
         all_hits = self._state.counted(question)
@@ -237,7 +237,7 @@ class LogFind(QObject):
             self._tell_inside(all_hits, sought, forward, tr("in the selection"))
 
     def _tell_inside(self, hits: Hits, sought: SearchTerm, forward: bool, where: str) -> None:
-        """Choose the hit and say its number, and that the search wrapped around if it did."""
+        """Select the hit and show its number, and that the search wrapped around if it did."""
         if not hits.offsets:
             self.line.say(f"{tr('Not found')} · {where}", "warn")
             return
@@ -263,7 +263,7 @@ class LogFind(QObject):
         return tr("in the rows of the filter") if self._model.filter.text else ""
 
     def _tell(self, result: FindResult, sought: SearchTerm, total_bytes: int, seconds: float) -> None:
-        """Show the hit, or say where nothing was found."""
+        """Show the hit, or that there is none and where was searched."""
         looked = tr(
             "scanned {done} of {all} in {seconds:.1f} s",
             done=size(result.looked),
@@ -283,7 +283,7 @@ class LogFind(QObject):
         self._show(result.offset)
 
     def _show(self, offset: int) -> None:
-        """Go to the hit; where it is chosen already, frame it."""
+        """Go to the hit. If it is selected already, frame it."""
         self.offsetRequested.emit(offset)
         row = self._table.current_row()
         if row is not None and row.offset == offset:
@@ -319,7 +319,7 @@ class LogFind(QObject):
 
 
 def _place_among(number: int, hits: Hits) -> str:
-    """``3 of 207``; ``3 of 100,000+`` where there are more than are counted."""
+    """Return ``3 of 207``, or ``3 of 100,000+`` if there are more than are counted."""
     return tr("{n:,} of {all}", n=number, all=f"{len(hits.offsets):,}{'' if hits.complete else '+'}")
 
 
@@ -333,7 +333,7 @@ async def _nearest(
     span: tuple[int, int],
     forward: bool,
 ) -> FindResult:
-    """The next hit behind ``offset``, or the one before: looked for here nearby, and by the worker from there on."""
+    """Return the next hit after ``offset``, or the previous one. The worker searches all but the nearby rows."""
     log, (start, end) = session.snapshot.log, span
     hit: FindResult = await session.jobs.quick(
         lambda: (

@@ -1,7 +1,8 @@
-"""Finding in the commit log: the next unit, or span of damage, that holds what is looked for. No Qt.
+"""Search in the commit log for the next unit or damage that contains a text or number. No Qt.
 
-Stored bytes are searched a block at a time; only compressed bodies are unpacked one by one. It begins at the cursor,
-goes to the end, then on from the other end to where it began. Runs in the worker process through ``jobs.in_worker``.
+Stored bytes are searched block by block; only compressed bodies are unpacked one by one. The search begins at the
+cursor, goes to the end, and continues at the other end up to where it began. It runs in the worker through
+``jobs.in_worker``.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ MAX_HITS = 100_000
 BODY = "body"
 MAX_SPANS = 64
 NUMBERS = tuple(field.attribute for field in FIELDS if field.column in {"i4", "i8"})
-"""Columns of a scan in which numbers are looked for."""
+"""Columns of a scan that are searched for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindResult:
-    """Result of a search: ``offset`` of the row with a hit (None: nothing), bytes searched, whether it wrapped
-    around, and whether it searched everything it was asked to.
+    """Result of a search: ``offset`` of the row with a hit (None without one), bytes searched, whether it wrapped
+    around, and whether it searched everything.
     """
 
     offset: int | None
@@ -96,7 +97,7 @@ def hits(
     first_offset: int,
     last_offset: int,
 ) -> Hits:
-    """Find every row that holds ``sought`` from ``first_offset`` to ``last_offset``, both included."""
+    """Find every row that contains ``sought`` from ``first_offset`` to ``last_offset``, both included."""
     from engine.inspection import open_store
 
     with open_store(path, config) as store:
@@ -121,7 +122,9 @@ def _boundary(log: LogReader, offset: int) -> int:
 
 
 def find_near(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, start: int, stop: int) -> FindResult:
-    """The first row from ``start`` to ``stop`` that holds ``sought``, unit by unit without numba: an answer at once."""
+    """Return the first row in [start, stop) that contains ``sought``. It goes unit by unit without numba, to answer at
+    once.
+    """
     matches_filter = _filter(log, within, now_ms)
     looked = start
     for item in log.walk(start, stop, crc=False):
@@ -143,7 +146,7 @@ def find_near(log: LogReader, sought: SearchTerm | None, within: str, now_ms: in
 
 
 def find_near_back(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, end: int) -> FindResult:
-    """The last row in front of ``end`` that holds ``sought``, among the :data:`NEAR_ROWS` before it."""
+    """Return the last row before ``end`` that contains ``sought``, among the :data:`NEAR_ROWS` before it."""
     matches_filter = _filter(log, within, now_ms)
     looked = end
     for item in reversed(log.items_before(end, NEAR_ROWS, crc=False)):
@@ -160,8 +163,8 @@ def find_near_back(log: LogReader, sought: SearchTerm | None, within: str, now_m
 
 
 def unit_holds(log: LogReader, sought: SearchTerm | None, unit: Unit) -> bool:
-    """Return whether a unit holds it in its bytes, its unpacked body, or, for numbers, its fields; every unit holds
-    None.
+    """Return True if a unit contains ``sought`` in its bytes, in its unpacked body or, for numbers, in its fields.
+    Every unit contains None.
     """
     if sought is None:
         return True
@@ -177,8 +180,9 @@ def unit_holds(log: LogReader, sought: SearchTerm | None, unit: Unit) -> bool:
 
 
 def spans_in(log: LogReader, sought: SearchTerm, offset: int, size: int) -> tuple[list[Span], str]:
-    """Return the spans in which the row at ``offset`` holds it, and the field of the first; for numbers the fields,
-    for a hit only in the unpacked body ``("", "body")``.
+    """Return the spans of the row at ``offset`` that contain ``sought``, and the field of the first one.
+
+    For numbers the spans are fields. A hit only in the unpacked body gives ``("", "body")``.
     """
     raw = log.read(offset, size)
     item = log.unit_at(offset, crc=False)
@@ -310,7 +314,7 @@ class _Search:
         return [int(row) for row in np.flatnonzero(is_hit)]
 
     def _bytes(self, block: UnitColumns, sought: SearchTerm) -> list[int]:
-        """Rows with an occurrence in their stored bytes, and those whose unpacked body has one."""
+        """Return the rows with a hit in their stored bytes, and those with a hit only in the unpacked body."""
         import numpy as np
 
         from engine.codec.columns import UNIT
@@ -341,7 +345,9 @@ class _Search:
         return _in_body(sought, unit_of(block, row, crc=False))
 
     def _in_damage(self, damage: Damage, sought: SearchTerm) -> bool:
-        """Return whether invalid bytes hold it; pieces overlap, so that hits across their border are seen."""
+        """Return True if invalid bytes contain it. They are read in overlapping pieces, so hits across a border are
+        found.
+        """
         overlap = 4096
         for offset in range(damage.offset, damage.offset + damage.size, DAMAGE_PIECE):
             size = min(DAMAGE_PIECE + overlap, damage.offset + damage.size - offset)

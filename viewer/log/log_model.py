@@ -1,7 +1,7 @@
-"""The log as one view of it stands: its rows, the filter, what a person put on rows, what is looked for; no Qt.
+"""The state of the Log view, shared by its parts: rows, filter, search, marks, columns. No Qt.
 
-The parts of the view are given this object, and none of them the view: each finds here what another one has put. What
-is chosen the table knows; what depends on it is told the row.
+The parts of the view get this object and do not know each other. The table knows which row is selected; parts that
+depend on the selection get the row as an argument.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 @dataclass
 class FilterState:
-    """The filter in force: its ``text``, the rows that it has found (None: no filter), and how far it has looked."""
+    """The current filter: its ``text``, its matching rows (None without a filter), and how far it has searched."""
 
     text: str = ""
     source: MatchSource | None = None
@@ -42,12 +42,12 @@ class FilterState:
     spent: float = 0.0
     """Seconds that it took so far."""
     note: str = ""
-    """Why nothing is looked at yet, where that takes long."""
+    """Why the search has not begun although it takes long, for example that code is being compiled."""
     broken: Callable[[], Iterable[UnreadableRange]] = tuple
     """Stretches of the log that are missing or cannot be read: nobody looks at them."""
 
     def begin(self, text: str, log: LogSource) -> MatchSource:
-        """Look for ``text`` from the beginning of the log; the rows that will be found."""
+        """Begin to search for ``text`` at the start of the log. Return its matching rows, empty at first."""
         self.text, self.source, self.complete, self.spent = text, MatchSource(log), False, 0.0
         self.start = self.looked = log.start
         self.end = max(log.end, log.start)
@@ -69,7 +69,7 @@ class FilterState:
 
     @property
     def done(self) -> int:
-        """Bytes that were looked at: what cannot be read was passed over."""
+        """Bytes searched so far, without unreadable ones."""
         absent = bytes_within(self.broken(), self.start, self.looked, {"missing", "unread"})
         return self.looked - self.start - absent
 
@@ -110,14 +110,14 @@ class FindState:
         self.sought = self.hit = self._counted_term = self._hits = None
 
     def at(self, row: LogRow | None, start: int, sought: SearchTerm, *, forward: bool) -> int:
-        """Where to begin: at the chosen row, behind it where it is the last hit already."""
+        """Return where to begin: at the selected row, or behind it if it is the last hit."""
         if row is None:
             return start
         is_last_hit = self.hit == row.offset and self.last_term == sought
         return row.end if forward and is_last_hit else row.offset
 
     def counted(self, question: tuple[SearchTerm, str, int, int]) -> Hits | None:
-        """Return all hits if the same question was asked before."""
+        """Return all hits if the same search was made before."""
         return self._hits if self._counted_term == question else None
 
     def keep(self, question: tuple[SearchTerm, str, int, int], hits: Hits) -> None:
@@ -129,7 +129,7 @@ class FindState:
         self.hit, self.last_term = offset, sought
 
     def step(self, offsets: Sequence[int], offset: int, sought: SearchTerm, *, forward: bool) -> tuple[int, bool]:
-        """Number of the hit that comes next, and whether it was found from the other end; it is the last hit now."""
+        """Make the next hit the last one. Return its number, and True if the search wrapped around to find it."""
         is_last_hit = self.hit == offset and self.last_term == sought
         raw_number = (
             (bisect_right if is_last_hit else bisect_left)(offsets, offset)
@@ -152,12 +152,12 @@ class LogModel:
     """Marks, ignored rows and the time that counts as zero."""
     rules: list[Rule] = field(default_factory=list)
     custom_columns: Sequence[str] = ()
-    """Fields of which a person made columns."""
+    """Fields that the user added as columns."""
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Field → texts that were seen in it."""
+    """Field → texts that were shown in its column."""
     extent: LogLine | None = None
     rows: int = 0
-    """Rows of the log up to the offset :attr:`upto`, which is -1 where nobody has counted yet."""
+    """Number of rows up to the offset :attr:`upto`, which is -1 if nothing was counted yet."""
     upto: int = -1
     offset_before_filter: int = -1
     """Offset of the row that was chosen when the filter began."""
@@ -167,7 +167,7 @@ class LogModel:
         self.log, self.filter.broken = log, broken
 
     def close(self) -> None:
-        """Forget the store; rules and added columns belong to the user and stay."""
+        """Forget the store. Colouring rules and added columns stay: they belong to the user."""
         self.log, self.extent, self.values, self.upto = None, None, {}, -1
         self.filter.forget()
         self.find.forget()
@@ -175,7 +175,7 @@ class LogModel:
 
     @property
     def span(self) -> Span:
-        """First byte of the log and the end of it, as far as that is known; asks no disk."""
+        """Return the first byte and the end of the log as far as they are known. Reads nothing."""
         if self.log is None:
             return 0, 0
         return self.log.start, max(self.log.end, self.log.start)
@@ -200,8 +200,8 @@ class LogModel:
         return f"{text} · {rows}"
 
     def counted(self, index: SideIndex) -> None:
-        """The rows have numbers up to where the index ends; more rows than that may be known already. A log that is
-        shorter by now has others.
+        """Set the row numbers up to the end of the side index. More rows may be known already; a shorter log replaces
+        them.
         """
         if self.upto < index.end and self.log is not None and index.end <= self.log.end:
             self.rows, self.upto = index.total, index.end
@@ -209,7 +209,7 @@ class LogModel:
     # ---- places among the rows that are shown ------------------------------------------------------------------------
 
     def place_of(self, offset: int) -> int | None:
-        """The position of the unit at ``offset`` in the rows that are shown; None where the filter hides it."""
+        """Return the position of the unit at ``offset`` in the shown rows; None if the filter hides it."""
         source = self.filter.source
         if source is None:
             return offset
@@ -242,7 +242,7 @@ class LogModel:
 
     @property
     def marks(self) -> RowMarks:
-        """Marks, ignored rows and reference as they are kept."""
+        """Return marks, ignored rows and time reference in their saved form."""
         return RowMarks(frozenset(self.markings.marked), frozenset(self.markings.ignored), self.markings.reference)
 
     def put_marks(self, marks: RowMarks) -> bool:
@@ -259,7 +259,7 @@ class LogModel:
         self.markings.reference = self.markings.reference or saved.reference
 
     def mark_turned(self, row: LogRow) -> RowMarks:
-        """With the mark of ``row`` put or taken away."""
+        """Return the marks with that of ``row`` added or removed."""
         return replace(self.marks, marked=self.marks.marked ^ {row.offset})
 
     def ignore_turned(self, row: LogRow) -> RowMarks:
@@ -267,12 +267,12 @@ class LogModel:
         return replace(self.marks, ignored=self.marks.ignored ^ {row.offset})
 
     def reference_turned(self, row: UnitRow) -> RowMarks:
-        """With times that count from ``row`` on; times of day again where they did already."""
+        """Show times relative to ``row``; show the time of day again if they were relative to it already."""
         same = self.markings.reference is not None and self.markings.reference[0] == row.offset
         return replace(self.marks, reference=None if same else (row.offset, row.store_timestamp))
 
     def next_mark(self, row: LogRow | None, step: int) -> int | None:
-        """Offset of the next marked row, round the end; None where no row is marked."""
+        """Return the offset of the next marked row, after the last one the first. None if no row is marked."""
         marked = sorted(self.markings.marked)
         if not marked:
             return None
@@ -281,7 +281,7 @@ class LogModel:
         return ahead[0] if ahead else marked[0 if step > 0 else -1]
 
     def marked_filter(self) -> str:
-        """The filter that shows the marked rows; "" where none is."""
+        """Return the filter that shows the marked rows; "" if there are none."""
         return _one_of(self.markings.marked) if self.markings.marked else ""
 
     def without_ignored_rows(self, text: str) -> str:
@@ -315,7 +315,7 @@ class LogModel:
         return any(rule.on and not rule.fault for rule in self.rules)
 
     def apply_row_styles(self, file_of: Callable[[int], str | None]) -> None:
-        """Have the rows read with the rules in force and the fields of the columns that were made."""
+        """Have rows read with the current colouring rules and the fields of added columns."""
         if self.log is not None:
             self.log.style_of = row_style_function(self.rules, file_of)
             self.log.fields = readers(self.custom_columns)

@@ -1,8 +1,8 @@
-"""Rows of the commit log: units, and as rows of their own blanks, damage and the zero tail; no Qt.
+"""Rows of the Log view: units, and as rows of their own blanks, damage and the zero tail. No Qt.
 
-A row keeps what the table shows and not the unit's body: hundreds of rows of 4 MiB bodies would fill the memory.
-:class:`LogSource` reads rows at a position in bytes, so that a log of any size opens at once; rows have numbers only
-where somebody has counted the units. :class:`MatchSource` shows the units that a filter has found.
+A row keeps what the table shows, without the body: hundreds of rows of 4 MiB bodies would fill the memory.
+:class:`LogSource` reads rows at a byte position, so that a log of any size opens at once; rows have numbers only after
+the units were counted. :class:`MatchSource` shows the matches of a filter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ READ_AT_ONCE = 32 << 20
 """Bytes after which one read of rows ends early, large bodies being large."""
 MIN_ROWS = 24
 MAX_DAMAGE_SPANS = 256
-"""Stretches of damage whose lost messages are kept."""
+"""Maximum number of ranges of damage whose lost messages are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class UnitRow:
     tint: str = ""
     """Name and tint of the colouring rule that the unit matches."""
     extra: tuple[tuple[str, object], ...] = ()
-    """Fields of which a person made columns, each with its value."""
+    """Fields that the user added as columns, each with its value."""
 
     @property
     def physical_offset(self) -> int:
@@ -71,11 +71,10 @@ class UnitRow:
 
 @dataclass(frozen=True, slots=True)
 class NonUnitRow:
-    """A row that is no unit: ``kind`` is blank, damage, zero (nothing written), hole (no file) or error
-    (unreadable).
+    """A row that is no unit: ``kind`` is blank, damage, zero (nothing written), hole (no file) or error (unreadable).
 
-    ``end`` is where the next row can begin; ``next_file`` the name of the file in which the log goes on after a blank;
-    ``was`` names the message that stood in damage, ``more`` counts further ones.
+    ``end`` is where the next row can begin, ``next_file`` the name of the file in which the log continues after a
+    blank. ``was`` names the message that was in damage, ``more`` counts further ones.
     """
 
     kind: str
@@ -119,7 +118,9 @@ Fields = tuple[tuple[str, Callable[[Unit], object]], ...]
 
 
 def unit_row(unit: Unit, style_of: Callable[[Unit], RowStyle] | None = None, fields: Fields = ()) -> UnitRow:
-    """The table's row of ``unit``; ``style_of`` tells which colouring rule it matches, ``fields`` are carried along."""
+    """Return the table's row of ``unit``. ``style_of`` returns the matching colouring rule; ``fields`` are stored with
+    it.
+    """
     style = style_of(unit) if style_of is not None else PLAIN
     preview = _unpacked_head(unit) if unit.sys_flag & COMPRESSED else unit.body[:PREVIEW]
     if unit.sys_flag & INNER_BATCH:
@@ -154,7 +155,9 @@ def _first_member(unit: Unit) -> bytes:
 
 
 def _unpacked_head(unit: Unit, max_bytes: int = PREVIEW) -> bytes:
-    """The first bytes of a zlib body, unpacked; nothing where it is packed another way: the detail unpacks those."""
+    """Return the first bytes of a zlib body, decompressed; nothing for other compressions, which only the detail
+    decodes.
+    """
     import zlib
 
     if (unit.sys_flag >> 8) & 7 not in (0, 3):
@@ -176,7 +179,7 @@ class LogSource:
         self.fields: Fields = ()
         """Fields that rows carry beside what the table always shows."""
         self.lost: Callable[[int, int], Sequence[LostUnit]] | None = None
-        """Which messages stood in unreadable bytes: offset and size."""
+        """Return the messages that were in unreadable bytes."""
         self._end: int | None = None
         self._starts: set[int] = set()
         self._lost_by_damage: dict[tuple[int, int], Sequence[LostUnit]] = {}
@@ -222,8 +225,9 @@ class LogSource:
         return counted.offset_of(number) if counted is not None else None
 
     def read(self, position: int, rows_before: int, rows_after: int) -> Page[LogRow]:
-        """Read rows around the item that holds the byte at ``position``. Rows that were still being written are read
-        again once, so that they do not count as damage.
+        """Read rows around the item that contains the byte at ``position``.
+
+        Rows that were still being written are read again once, so that they do not count as damage.
         """
         if self.reader.min_offset < 0:
             return Page([], 0, True, True)
@@ -248,7 +252,7 @@ class LogSource:
         return Page(rows, len(back), len(back) < rows_before or start <= self.start, at_end)
 
     def _item_at(self, position: int) -> int:
-        """Return the start of the item that holds ``position``; after the log's end that is its zero tail."""
+        """Return the start of the item that contains ``position``; after the log's end the start of its zero tail."""
         if position in self._starts or position <= self.start or position == self.reader.known_end:
             return position
         aligned = self.reader.align(position)
@@ -317,7 +321,7 @@ class LogSource:
 
 
 class MatchSource:
-    """The rows that a filter has found so far, by their number; the rows themselves are read when they are shown."""
+    """The matches of a filter so far, by number. Rows are read when they are shown."""
 
     def __init__(self, log: LogSource, offsets: Iterable[int] = ()) -> None:
         self.log = log

@@ -1,7 +1,7 @@
-"""Stretches of the log that are not there, or not whole: every Line hatches them; no Qt.
+"""Ranges of the log that are missing or damaged, hatched on every Line. No Qt.
 
-A missing file is told from the files that are there. One behind the last of them is told by findings, damage by these
-and by whoever counted the rows; a file that could not be read is neither.
+A gap between files is seen from the files. A missing file after the last one is known from findings, damage from
+findings and from counting the rows. A file that could not be read is neither missing nor damaged.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from viewer.look.assets import tr
 from viewer.look.formats import number, size
 
 DAMAGES = frozenset({"CL01", "CL02", "CL03"})
-"""Rules whose findings tell a stretch of bytes that are no whole unit."""
+"""Rules whose findings are about a range of bytes that are no valid unit."""
 
 
 GAP = "CL07"
-"""The rule that tells of files that do not follow each other."""
+"""The rule about files that are not contiguous."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def bytes_missing(files: Iterable[tuple[int, int]]) -> int:
 
 
 def bytes_within(broken: Iterable[UnreadableRange], start: int, end: int, kinds: Container[str]) -> int:
-    """Return how many bytes of [start, end) lie in ranges of these ``kinds``."""
+    """Return the number of bytes of [start, end) in ranges of these ``kinds``."""
     return sum(
         max(0, min(broken_range.end, end) - max(broken_range.start, start))
         for broken_range in broken
@@ -61,7 +61,7 @@ def bytes_within(broken: Iterable[UnreadableRange], start: int, end: int, kinds:
 
 
 def missing_behind(end: int, findings: Iterable[Any]) -> list[UnreadableRange]:
-    """Return the files after ``end``, where the last present one stops, that findings say were there."""
+    """Return the missing files after ``end``, the end of the last present one, that findings name."""
     return [
         UnreadableRange(finding.offset, finding.offset + int(finding.evidence["bytes"]), "missing")
         for finding in findings
@@ -90,8 +90,10 @@ def damaged_by(findings: Iterable[Any]) -> list[UnreadableRange]:
 def broken_in(
     files: Sequence[tuple[int, int, str]], findings: Sequence[Any], counted: Iterable[tuple[int, int]], unread: set[str]
 ) -> tuple[UnreadableRange, ...]:
-    """All of it, in the order of the log. ``files`` as (start, end, path), ``counted`` as (start, end) of stretches
-    that whoever counted the rows met, ``unread`` the paths that cannot be read.
+    """Return all broken ranges in the order of the log.
+
+    ``files`` are (start, end, path), ``counted`` the (start, end) of damage found while rows were counted, ``unread``
+    the paths that cannot be read.
     """
     missing = missing_in((start, end) for start, end, _ in files)
     missing += missing_behind(max((end for _, end, _ in files), default=0), findings)

@@ -1,8 +1,7 @@
-"""The engine's sentences in the language of the window.
+"""Translate the engine's sentences into the window's language.
 
-A :class:`~engine.sentences.Sentence` is looked up by its template in the language's catalogue, and its values are
-filled into the translation. A text without a template is looked up as a whole. What the catalogue lacks is shown as it
-is.
+A :class:`~engine.sentences.Sentence` is looked up by its template in the catalogue, and its values are filled into the
+translation. A text without a template is looked up as a whole. A text that the catalogue lacks is shown unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Formats of numbers, times and sizes: each form exists once; no Qt.
+"""Formats of numbers, times and sizes; each form exists once. No Qt.
 
-Numbers carry ``,`` every three digits in every language. Times are ms since the epoch and shown in one zone, the zone
-of the machine unless told otherwise.
+Numbers have ``,`` every three digits in every language. Times are ms since the epoch, shown in one zone: by default the
+machine's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def number(value: int | None) -> str:
 
 
 def number_span(start: int, end: int) -> str:
-    """``49–102``; one number where both are the same."""
+    """Return ``49–102``, or one number if both are the same."""
     return f"{start:,}" if start == end else f"{start:,}–{end:,}"
 
 
@@ -56,7 +56,7 @@ def _clock_parts(seconds: int) -> tuple[str, str]:
 
 
 def clock(ms: int | None) -> str:
-    """``09:41:07.225``; nothing for None, the bare number where it is no time a calendar knows."""
+    """Return ``09:41:07.225``; "" for None, the number itself if no calendar has such a time."""
     if ms is None:
         return ""
     if not _EARLIEST + 86_400_000 < ms < _LATEST - 86_400_000:
@@ -65,7 +65,7 @@ def clock(ms: int | None) -> str:
 
 
 def day(ms: int | None) -> str:
-    """``2026-11-20``; nothing where it is no time a calendar knows."""
+    """Return ``2026-11-20``; "" if no calendar has such a time."""
     if ms is None or not _EARLIEST + 86_400_000 < ms < _LATEST - 86_400_000:
         return ""
     return _clock_parts(ms // 1000)[0]
@@ -165,7 +165,7 @@ def _shown(char: str) -> str:
 
 
 def shorten_middle(text: str, keep: int) -> str:
-    """At most ``keep`` characters of a name: its head and its end, which tell names apart."""
+    """Shorten a name to at most ``keep`` characters: its beginning and its end, which distinguish names."""
     if len(text) <= keep:
         return text
     if keep < 3:
@@ -175,12 +175,12 @@ def shorten_middle(text: str, keep: int) -> str:
 
 
 def shorten_end(text: str, keep: int) -> str:
-    """At most ``keep`` characters from the start of a sentence."""
+    """Shorten a sentence to at most ``keep`` characters of its beginning."""
     return text if len(text) <= keep else f"{text[: max(0, keep - 1)]}…"
 
 
 def shorten_start(text: str, keep: int) -> str:
-    """At most ``keep`` characters of a name's end."""
+    """Shorten a name to at most ``keep`` characters of its end."""
     return text if len(text) <= keep else f"…{text[len(text) - max(0, keep - 1) :]}"
 
 

@@ -1,6 +1,4 @@
-"""A page for every rule of the catalogue, made from what stands there: why it is, from what it concludes, how it comes
-about, what to do, and who met it; no Qt.
-"""
+"""A help page for each rule, made from the rule table: reason, evidence, cause, steps, and known issues. No Qt."""
 
 from __future__ import annotations
 

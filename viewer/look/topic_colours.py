@@ -1,6 +1,7 @@
-"""Which topics of a store have a colour: a thing of that store, whatever else is open.
+"""Colours of a store's topics.
 
-Every view stands below one that knows its store's colours; what paints asks :func:`colours_of` for them at paint time.
+They belong to the store, whatever else is open. Each view has an ancestor widget that knows its store's colours;
+painting code gets them with :func:`colours_of`.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ class TopicColours(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.order: tuple[str, ...] = ("",) * PLACES
-        """The topic of each colour; an empty name where nobody has it."""
+        """The topic of each colour; "" for a free colour."""
         self._largest: tuple[str, ...] = ()
         self._seen: tuple[str, ...] = ()
         self._lender: TopicColours | None = None
 
     def offer(self, largest_first: Sequence[str]) -> None:
-        """The topics of the store by bytes, largest first: the first eight of users' own get a colour. Who has one
-        keeps it: topics that grow alike overtake each other all the time.
+        """Give colours to the first eight user topics of the store, by bytes, largest first.
+
+        A topic keeps its colour: topics that grow alike overtake each other all the time.
         """
         self._largest = _own(largest_first)
         self._arrange()
 
     def fill(self, largest_first: Sequence[str]) -> None:
-        """Topics that were seen in the log, the largest first: they get the colours that are left."""
+        """Give the free colours to topics that were seen in the log, largest first."""
         self._seen += tuple(topic for topic in _own(largest_first) if topic not in self._seen)
         self._arrange()
 
