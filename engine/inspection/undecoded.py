@@ -15,7 +15,7 @@ from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.errors import CannotRead, UsageError
 from engine.files.properties_file import parse, read_text
 from engine.mapped.folder_listing import ReadingListing
-from engine.rocksdb.database import is_available
+from engine.rocksdb.database import LACKS_FAMILY, is_available
 from engine.rules.findings import Part
 from engine.rules.undecoded import (
     SUBJECT_WORDS,
@@ -218,15 +218,22 @@ def _kind_of_step(store: StoreSnapshot, part: UndecodedPart) -> str:
 
 
 def _is_unreadable(store: StoreSnapshot, part: UndecodedPart) -> bool:
-    """Return True if the part is a RocksDB that a stopped broker uses for queues or tables and that cannot be read."""
+    """Return True if the part is a damaged RocksDB that a stopped broker uses for queues or tables.
+
+    A whole one of another layout is not damaged: nothing is known about it.
+    """
     if store.lock_state == "held":
         return False  # a running broker changes its files while they are read
     return part.subjects <= _READ_FROM_ROCKSDB and any(
         part_needed_for(store, subject) is part
-        and store.why_unknown(subject) is not None
+        and _is_damage(store.why_unknown(subject))
         and (subject != "queues" or store.rocksdb_queues is not None)
         for subject in part.subjects
     )
+
+
+def _is_damage(reason: str | None) -> bool:
+    return reason is not None and getattr(reason, "id", "") != LACKS_FAMILY
 
 
 def _is_checked(store: StoreSnapshot, part: UndecodedPart) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from engine.errors import DamagedDatabase, MissingExtra, StoreClosed
 from engine.mapped.reading import Reading
 from engine.rocksdb.private_copy import PrivateCopy, damaged, fingerprint, make_private_copy
-from engine.sentences import sentence
+from engine.sentences import msgid, sentence
 
 if TYPE_CHECKING:
     import rocksdict
@@ -64,6 +64,10 @@ def open_rocksdb(folder: Path, reading: Reading, families: Iterable[str] = ()) -
         raise
 
 
+LACKS_FAMILY = msgid("expected a RocksDB with the column family {name}, found {families}")
+"""The reason why a whole RocksDB of another layout is not read."""
+
+
 class RocksDatabase:
     """Rows of one database. Safe to use from several threads.
 
@@ -84,11 +88,7 @@ class RocksDatabase:
                 raise damaged(
                     reading,
                     copy.source,
-                    sentence(
-                        "expected a RocksDB with the column family {name}, found {families}",
-                        name=name,
-                        families=", ".join(sorted(names)),
-                    ),
+                    sentence(LACKS_FAMILY, name=name, families=", ".join(sorted(names))),
                     is_whole=True,
                 )
         self._handles: dict[str, rocksdict.Rdict] = {}

@@ -8,6 +8,7 @@ import shutil
 
 import made_rocksdb
 import pytest
+from handmade_stores import healthy
 
 from engine.errors import MissingExtra
 from engine.inspection import recovery, undecoded
@@ -263,3 +264,15 @@ def test_a_rocksdb_that_cannot_be_read_is_an_error_with_a_step(golden, tmp_path,
     assert [finding.severity for finding in findings] == ["error"] * 2
     assert all("It cannot be read: expected" in finding.message for finding in findings)
     assert all("estore this folder from a backup" in finding.next_step for finding in findings)
+
+
+def test_a_whole_rocksdb_of_another_layout_is_not_damaged(tmp_path):
+    """It was an error to restore from a backup, though nothing about it is known."""
+    made_rocksdb.binding()
+    root = healthy().write(tmp_path / "store", queues=False)
+    made_rocksdb.make_database(root / "consumequeue", {"elsewhere": {b"key": b"value"}})
+    with open_store(root) as store:
+        (finding,) = [item for item in check(store) if isinstance(item, Finding) and item.id == "DK02"]
+    assert finding.severity == "note"
+    assert "expected a RocksDB with the column family" in finding.message
+    assert "estore this folder" not in finding.next_step
