@@ -435,6 +435,8 @@ def _bounds_words(bounds: tuple[int, int] | None) -> str:
 
 def minimum_words(facts: QueueFacts) -> str:
     """Return sentences about the reason for the queue's minimum."""
+    if facts.why_min == "noFiles" and facts.tiered is not None:
+        return tr("The store has no files of this queue: only tiered storage has it.")
     if facts.why_min == "noFiles":
         return tr("The queue has no files, so it holds nothing.")
     if facts.why_min == "nothing":

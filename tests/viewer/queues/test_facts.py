@@ -12,7 +12,7 @@ from engine.inspection.moved_entries import find_moved_messages
 from viewer.queues.columns import record, state_of
 from viewer.queues.facts import look, own_unit
 from viewer.queues.rows import QueueSource
-from viewer.queues.side import logical_words
+from viewer.queues.side import logical_words, minimum_words
 from viewer.queues.verdict_work import Verdicts, count_verdicts
 from viewer.runtime import places
 from viewer.runtime.place_search import checked
@@ -98,6 +98,7 @@ def test_a_queue_that_only_tiered_storage_has_is_shown(golden, tmp_path):
     with open_store(root) as store:
         loaded = look(store, [("Orders", 0)])
         assert loaded.facts["Orders", 0].files == ()
+        assert minimum_words(loaded.facts["Orders", 0]).endswith("only tiered storage has it.")
         rows = loaded.source.read(0, 0, loaded.source.end).rows[:-1]
         assert ({state_of(row) for row in rows}, len(rows)) == ({"moved"}, 120)
         assert checked(store, places.queue("Orders", 0, 3)).place.queue_offset == 3
