@@ -1,1 +1,1 @@
-"""Findings: what the rules saw, the four answers, and what the next start of a broker would do."""
+"""Findings of the check, the summary of an incident, and the plan of the next start."""

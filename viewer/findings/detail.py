@@ -1,4 +1,4 @@
-"""Details of one finding: what is wrong, expected and found, the bytes, the safe steps, and known issues."""
+"""Details of one finding: description, expected and found values, bytes, safe steps, known issues."""
 
 from __future__ import annotations
 

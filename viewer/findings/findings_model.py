@@ -21,7 +21,7 @@ class CheckedStore:
 
     findings: tuple[Finding, ...] = ()
     complete: bool = False
-    """True if every rule looked at everything."""
+    """True if every rule examined the whole store."""
     is_whole: bool = True
     """False for a log by itself."""
     log_bytes: int = 0

@@ -1,6 +1,7 @@
-"""Findings: what the rules saw, the chosen one taken apart, and below it what the next start of a broker would do.
+"""The Findings view: the list of findings, details of the selected one, and below them the plan of the next start.
 
-The check runs in the worker process, by itself where the log is small; it can be stopped, and tells what it saw then.
+The check runs in the worker process; for a small log it starts by itself. It can be stopped, and its findings up to
+there are shown.
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ class FindingsPane(Pane):
         self._show_rows()
 
     def _followed(self, place: object) -> None:
-        """A link was followed: to the place of a finding, or to what follows from a cause."""
+        """Follow a link: to the place of a finding, or to the consequences of a cause."""
         if isinstance(place, ToggleConsequences):
             self.model.toggle_cause(place.rule)
             self._show_rows()
@@ -335,7 +336,7 @@ class SeverityChip(QAbstractButton):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """The chip; grey where it is left out, framed with the focus."""
+        """The chip; grey if its severity is hidden, framed with the focus."""
         p = QPainter(self)
         box = QRectF(0, 1, self.width(), px(20))
         draw_chip(p, box, self._kind if self.isChecked() else "out", self.text())

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 
 class RecoveryCommands(QObject):
-    """The two buttons. ``statusText(str)`` is text for the status bar, ``requested()`` asks for a plan where there
-    is none yet, ``trialDone(Trial)`` has the outcome of recovery on a copy, ``changed()``: other commands are possible.
+    """The two buttons.
+
+    Emits ``statusText(str)`` for the status bar, ``requested()`` if a plan is needed, ``trialDone(Trial)`` with the
+    result of recovery on a copy, ``changed()`` when other commands become possible.
     """
 
     statusText = Signal(str)
@@ -156,7 +158,7 @@ class RecoveryCommands(QObject):
         self._begin(session, lambda control: trial(control, path, config, plan, copy))
 
     def again(self) -> None:
-        """Recover the copy once more, and hold it against how it stood."""
+        """Recover the copy once more, and compare the result with the previous one."""
         session, tried = self._session, self.trial
         if session is None or tried is None or self.running:
             return

@@ -47,7 +47,7 @@ class TrialRow(NamedTuple):
 
 
 def tried_rows(trial: Trial) -> list[TrialRow]:
-    """Every figure; what differs stands first."""
+    """All figures; differences come first."""
     rows = [_row(figure) for figure in trial.figures]
     return sorted(rows, key=lambda row: row.mark != "error")
 
@@ -88,7 +88,7 @@ def tried_chip(trial: Trial) -> tuple[str, str]:
 
 
 def tried_kind() -> RecordKind:
-    """The table that holds a deed against its plan."""
+    """The table that compares the result of a recovery with its plan."""
     return RecordKind(
         "tried",
         (

@@ -28,9 +28,9 @@ STAGING = ".storescope-trial"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A copy at ``folder`` that was recovered as ``release`` does it.
+    """A copy in ``folder`` that was recovered like ``release`` does.
 
-    ``figures`` compare it with what was expected: the plan, or in a later round the copy before that round. ``round``
+    ``figures`` compare it with the expectation: the plan, or in a later round the copy before that round. ``round``
     counts from 1, ``took`` is in seconds.
     """
 
@@ -63,9 +63,10 @@ def save_plan(plan: RecoveryPlan, other_start: Start | None, written: tuple[Rele
 
 
 def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan: RecoveryPlan, target: Path) -> Trial:
-    """Copy what recovery of the store at ``path`` needs to ``target`` (absent or an empty directory outside of it)
-    and recover it there as ``plan.release``. Returns the result beside the plan. Raises StoreError, OSError, and
-    what ``control.check`` raises; then nothing is left behind.
+    """Copy what recovery of the store at ``path`` needs to ``target`` and recover it there as ``plan.release``.
+
+    ``target`` is absent or an empty directory outside of the store. Returns the result beside the plan. Raises
+    StoreError, OSError, and what ``control.check`` raises; then the copy is removed.
     """
     from engine.files.temporary_folders import staged
     from engine.inspection.copy_out import copy_out, plan_copy
@@ -112,8 +113,9 @@ def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> 
 
 
 def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
-    """The configuration without folders: everything of the copy lies below the copy. A store whose log is read
-    elsewhere is refused; paths that were not followed do not count.
+    """Return the configuration without folders: everything of the copy is below the copy.
+
+    Raises for a store whose log is read from elsewhere. Paths that were not followed do not count.
     """
     from engine.files.store_folders import LOG_FOLDER, settle_folders
 

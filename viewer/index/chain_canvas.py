@@ -62,7 +62,7 @@ class ChainCanvas(QWidget):
         self._arrange()
 
     def choose(self, step: int) -> None:
-        """Frame the card of row ``step`` of the steps; none is framed where no card shows that step."""
+        """Frame the card of row ``step``; no card if none shows that step."""
         self._chosen = step
         self._describe()
         self.update()

@@ -17,12 +17,12 @@ from engine.rules.findings import Finding
 LOOP = "IX03"
 """The rule of chains that go round."""
 MAX_CHAIN_ENTRIES = 5_000
-"""Entries of a chain that are listed; the last row says where the list was cut off."""
+"""Maximum entries of a chain that are listed; the last row says where the list was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """An index file with its header's fields; None where the header cannot be read, ``trouble`` says why."""
+    """An index file with the fields of its header; None if it cannot be read, then ``trouble`` says why."""
 
     name: str
     size: int
@@ -37,7 +37,7 @@ class FileRow:
     geometry: str = ""
     trouble: str = ""
     health: str = ""
-    """What the check found: loop, error, warn, or nothing; ``found`` is it in words."""
+    """Result of the check: loop, error, warn, or "" without a problem. ``messages`` describe it."""
     messages: tuple[str, ...] = ()
 
     @property
@@ -165,7 +165,7 @@ def _chain_row(
 
 
 def slot_of_entry(store: StoreSnapshot, name: str, number: int) -> int | None:
-    """The slot whose chain an entry belongs to by its hash."""
+    """Return the slot of an entry by its hash."""
     reader = reader_of(store, name)
     entry = reader.entry(number) if reader is not None and reader.geometry is not None else None
     if reader is None or entry is None or entry.key_hash < 0:
@@ -176,7 +176,7 @@ def slot_of_entry(store: StoreSnapshot, name: str, number: int) -> int | None:
 def slot_load(
     store: StoreSnapshot, name: str, cells: int, cancelled: Callable[[], bool], report: Callable[[int, int], None]
 ) -> SlotLoad | None:
-    """The load of all slots of a file; None where its geometry is not known."""
+    """Return the load of all slots of a file; None if its geometry is unknown."""
     reader = reader_of(store, name)
     if reader is None or reader.geometry is None:
         return None

@@ -47,7 +47,7 @@ class HashStrip(MarkCanvas):
         self.update()
 
     def words_under(self, _point: QPointF) -> str:
-        """All of it: what did not fit is read here."""
+        """Return the whole text: also parts that did not fit."""
         return "\n".join(f"{part.name}: {part.value}" for part in self._parts)
 
     def marks(self) -> Boxes:
@@ -59,7 +59,7 @@ class HashStrip(MarkCanvas):
         ]
 
     def _places(self) -> Iterator[tuple[StripPart, float, float]]:
-        """Every part that fits, where it begins, and how wide it is."""
+        """Return every part that fits, with its x position and width."""
         z = scale()
         x = 14 * z
         wide = [self._width(part) for part in self._parts]

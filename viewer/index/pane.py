@@ -210,7 +210,7 @@ class IndexPane(Pane):
         }
 
     def status(self) -> str:
-        """The result of the trace, or what files there are."""
+        """Return the result of the trace, or the number of files."""
         return self.model.status()
 
     def _front(self) -> RecordView:
@@ -391,7 +391,7 @@ class IndexPane(Pane):
         self.steps.go_to(step - 1)
 
     def _menu_of_step(self, step: int) -> QMenu | None:
-        """A card has the menu of its row, asked where it leads to its unit."""
+        """Return the menu of the card's row, for its cell with the physical offset."""
         step_row = self.model.step(step)
         columns = [column.key for column in self.steps.kind.columns]
         return build_menu(self.steps, step_row, columns.index("phyOffset")) if step_row is not None else None

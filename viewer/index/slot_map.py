@@ -31,7 +31,7 @@ _LEGEND = (0.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def heat(mean: float) -> QColor:
-    """The colour of a cell whose chains are ``mean`` entries long: accent, darker as it grows, full at 16."""
+    """Return the colour of a cell with chains of ``mean`` entries: the accent, stronger as it grows, full at 16."""
     share = 0.0 if mean <= 0 else min(1.0, 0.12 + 0.88 * (min(mean, 16.0) / 16.0) ** 0.6)
     return C("accent", 0.06 + 0.86 * share)
 
@@ -198,7 +198,9 @@ class SlotMap(QWidget):
 
 
 class ChainHistogram(MarkCanvas):
-    """Slots by the length of their chain, the last bar everything longer; the bar of the chosen slot stands out."""
+    """Bars of slots by the length of their chain; the last bar is everything longer. The bar of the chosen slot is
+    highlighted.
+    """
 
     def __init__(self) -> None:
         super().__init__("index.histogram", tr("Chain length"))
@@ -257,7 +259,7 @@ class ChainHistogram(MarkCanvas):
 
 
 def short_count(count: int) -> str:
-    """``977k``, ``4.9M``: a count over a bar, where three figures must do."""
+    """Return ``977k`` or ``4.9M``: a count in three figures for the label of a bar."""
     if count < 10_000:
         return f"{count:,}"
     if count < 1_000_000:
@@ -266,7 +268,7 @@ def short_count(count: int) -> str:
 
 
 MAX_CACHED_FILES = 8
-"""Files whose load is kept."""
+"""Number of files whose load is remembered."""
 MIN_NEW_ENTRIES = 256
 """Entries (or a fiftieth, if that is more) by which a file may grow before its slots are counted again."""
 
@@ -305,7 +307,7 @@ class SlotPanel(ThemedPanel):
         self.show_file("", -1)
 
     def show_file(self, name: str, count: int) -> None:
-        """The slots of another file with ``count`` entries; counted now where that is not known yet."""
+        """Show the slots of another file with ``count`` entries; count them now if that is not known yet."""
         if name != self._file:
             self._slot = self._length = None
         self._file, self._count = name, count
@@ -318,7 +320,7 @@ class SlotPanel(ThemedPanel):
             self._session.jobs.start(self._count_load(self._session, name))
 
     def choose(self, slot: int | None, length: int | None) -> None:
-        """Ring a slot, with the length of its chain where that is known."""
+        """Ring a slot, with the length of its chain if it is known."""
         self._slot, self._length = slot, length
         self.map.choose(slot, length)
         self.bars.show_load(self._loads.get(self._file), length, self._file)

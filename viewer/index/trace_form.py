@@ -1,4 +1,4 @@
-"""The question of a trace: key, topic, window of time, how many matches at most; what is wrong stands below."""
+"""The form of a trace: key, topic, time window, maximum number of matches; errors appear below."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewer.widgets.boxes import fill, fixed_row, wrapped_row
 from viewer.widgets.choices import ChoiceField
 
 DEFAULT_MATCHES = 32
-"""Matches that a trace shows where the field says nothing."""
+"""Maximum matches of a trace if the field is empty."""
 
 
 WIDE = 1180
@@ -27,8 +27,10 @@ WIDE = 1180
 
 
 class TraceForm(ThemedPanel):
-    """``traceRequested(question)`` on the button and on Enter in any field; ``copyRequested()`` for the equal command;
-    ``messageRequested()`` where the text of the field is to be looked for as a message.
+    """The form.
+
+    Emits ``traceRequested(question)`` on the button and on Enter in a field, ``copyRequested()`` for the same command,
+    ``messageRequested()`` to search the text of the field as a message.
     """
 
     traceRequested = Signal(object)
@@ -117,7 +119,7 @@ class TraceForm(ThemedPanel):
         self.end.setText(str(end))
 
     def clear(self) -> None:
-        """Another store: nothing is asked, nothing is marked."""
+        """Clear the fields and their errors, for another store."""
         for field in self._fields:
             field.clear()
         self.index_type.setCurrentIndex(0)
@@ -205,7 +207,7 @@ def _name(text: str) -> Label:
 
 
 def _mark(field: QLineEdit, complaint: str) -> None:
-    """Frame an invalid field; its tool tip says what was expected."""
+    """Frame an invalid field; its tool tip names the expected value."""
     field.setProperty("state", "error" if complaint else "")
     field.setToolTip(complaint)
     field.setAccessibleDescription(complaint)

@@ -24,7 +24,7 @@ from viewer.look.formats import clock, day
 
 MAX_STEPS = 100_000
 WINDOW_MS = 60_000
-"""Ms before and after a unit that a trace is narrowed to where it would not reach the unit otherwise."""
+"""Ms before and after a unit to which a trace is narrowed if it would not reach the unit otherwise."""
 """Steps after which a trace is cut off: a chain is as long as its file has entries at most."""
 
 
@@ -59,7 +59,7 @@ class TraceQuery:
     end: int | None = None
     most: int = 32
     near: tuple[int, int] | None = None
-    """Offset and store time (ms) of the unit that the key was taken from: the answer must reach it."""
+    """Offset and store time (ms) of the unit from which the key was taken: the trace must reach it."""
     index_type: IndexType | None = None
     """What ``key`` is; None for a key of any kind."""
 
@@ -96,7 +96,7 @@ class TraceResult:
 
     @property
     def passed_over(self) -> int:
-        """Files that were not looked into."""
+        """Files that were skipped."""
         return sum(not file.chosen for file in self.files)
 
     @property
@@ -118,9 +118,9 @@ def ask(store: StoreSnapshot, question: TraceQuery, cancel: threading.Event) -> 
 
 
 def ask_near(store: StoreSnapshot, question: TraceQuery, cancel: threading.Event) -> TraceResult:
-    """:func:`ask`; where the newest matches do not reach the unit that the key came from, the window closes around it.
+    """Trace like :func:`ask`; if the newest matches do not reach the unit of the key, narrow the time window around it.
 
-    A broker gives so many matches and no more; an old unit of a key in use would be out of reach.
+    A broker returns only so many matches, so an old unit of a frequent key would be out of reach.
     """
     answer = ask(store, question, cancel)
     near = question.near
@@ -196,7 +196,7 @@ def _lane(answer: TraceResult, file: TraceFile, steps: list[StepRow], many: bool
 
 
 def _quiet(slot: StepRow | None, entries: list[StepRow]) -> str:
-    """The words of a lane that has nothing but other keys; "" where it has more to say."""
+    """Return the text of a lane that contains only other keys; "" for any other lane."""
     if slot is None or any(step.verdict != "hashDiffers" for step in entries):
         return ""
     if slot.verdict == "beyondCount":

@@ -1,1 +1,1 @@
-"""Pipeline jobs: asked for, followed, and what they found."""
+"""Pipeline jobs: start them, follow them, and show their results."""

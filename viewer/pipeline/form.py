@@ -1,4 +1,4 @@
-"""The form of a new pipeline job: which, on which stores, where Spark runs, where it writes; what that would do."""
+"""The form of a new pipeline job: kind, stores, Spark master and output, with a preview."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class JobForm(ThemedPanel):
             self.job.setCurrentIndex(index)
 
     def run_now(self) -> None:
-        """Run it, where nothing is missing."""
+        """Run the job if nothing is missing."""
         if self.run.isEnabled():
             self.runRequested.emit(self.job_request())
 
@@ -288,5 +288,5 @@ class JobForm(ThemedPanel):
 
 
 def _home(place: str) -> str:
-    """``place`` with the home folder in the place of ``~``; other file systems' addresses stay as they are."""
+    """Return ``place`` with ``~`` replaced by the home folder. Addresses of other file systems stay unchanged."""
     return str(Path(place).expanduser()) if place.startswith("~") else place

@@ -1,4 +1,4 @@
-"""The pipeline jobs of one window. A job goes on when its view is closed or another store is opened."""
+"""The pipeline jobs of one window. A job continues when its view is closed or another store is opened."""
 
 from __future__ import annotations
 

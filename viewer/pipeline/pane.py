@@ -1,7 +1,7 @@
-"""The pipeline: jobs over whole stores and fleets on Spark, each in a process of its own, and what they found.
+"""The Pipeline view: jobs over whole stores and fleets on Spark, each in its own process, and their results.
 
-The left column asks for jobs and lists those of this session; the right shows the chosen one: head, figures, stages,
-and below them its tables, the bytes as areas, and rates over time. Nothing of Spark is imported here.
+The left column starts jobs and lists those of this session. The right side shows the selected one: head, figures,
+stages, and below them its tables, bytes as areas, and rates over time. Nothing of Spark is imported here.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class PipelinePane(Pane):
         self._listed()
 
     def set_session(self, session: StoreSession | None) -> None:
-        """The store in front is what a new job reads; jobs that run go on."""
+        """Propose the window's store for new jobs. Running jobs continue."""
         super().set_session(session)
         if self.job is not None:
             self._show_written(self.job)
@@ -322,7 +322,7 @@ class PipelinePane(Pane):
             self.statusMessage.emit(self.status())
 
     def _show_aside(self) -> None:
-        """The newest statistics beside what another job found, where there is room for both."""
+        """Show the newest statistics beside the results of another job, if there is room for both."""
         stats = self._stats()
         shown = stats is not None and stats is not self.job and self.width() >= px(SLIM_BELOW)
         self.aside.setVisible(shown)
@@ -339,7 +339,7 @@ class PipelinePane(Pane):
         self.open_beside.setVisible(done and opens and self.session is not None)
 
     def _stats(self) -> JobState | None:
-        """The chosen job where it counts, else the newest that has counted: its figures stand beside."""
+        """Return the selected job if it counts messages, else the newest that has; its figures are shown beside."""
         if self.job is not None and self.job.request.job == "stats":
             return self.job
         jobs = self.runs.jobs if self.runs is not None else []

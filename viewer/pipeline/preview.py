@@ -16,8 +16,10 @@ MAX_FILES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class JobPreview:
-    """Result of a preview. ``stores`` is 0 if nothing could be looked at from here (another file system); ``fault``
-    says what is wrong with the places, ``out_fault`` (in words of :data:`OUT_FAULTS`) with the output place.
+    """Result of a preview.
+
+    ``stores`` is 0 if nothing could be examined from here (another file system). ``fault`` describes an error of the
+    stores, ``out_fault`` (a key of :data:`OUT_FAULTS`) one of the output.
     """
 
     stores: int = 0

@@ -1,7 +1,7 @@
 """The process of one pipeline job: ``storescope pipeline … --json``, read line by line in a thread, stopped by SIGINT.
 
-What it writes comes to the loop in batches, and only as fast as the loop takes them. A process that does not stop when
-it is interrupted is killed together with everything that it started.
+Its lines arrive on the loop in batches, no faster than the loop takes them. A process that ignores SIGINT is killed
+with all its children.
 """
 
 from __future__ import annotations

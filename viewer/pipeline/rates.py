@@ -1,6 +1,7 @@
-"""Rates over time, topics stacked on each other. pyqtgraph is loaded when it is first shown.
+"""Rates over time, topics stacked on each other.
 
-A plot that was made is never taken apart: its items are cleared and drawn anew.
+pyqtgraph is loaded when the plot is first shown. An existing plot is never deleted: its items are cleared and drawn
+again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def series_colors(topics: Sequence[str], colours: TopicColours) -> dict[str, QCo
 
 SHORT_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
 STEPS = tuple(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 24 * 7, 24 * 14, 24 * 30, 24 * 91))
-"""Seconds between two ticks: within an hour, and whole hours."""
+"""Seconds between two ticks: within an hour, and multiples of an hour."""
 TICK_ROOM = 120
 """Px that a tick and its words take at least."""
 
@@ -73,7 +74,7 @@ SPAN_WORDS = {
 
 
 class Legend(QWidget):
-    """Colours and names in a line; what has no room is left out at the end."""
+    """Colours and names in a line; those that do not fit are left out at the end."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,9 +12,9 @@ LOCAL = "local[*]"
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """A kind of job: its name on the command line, and in words; ``writes`` into a place that must not exist yet.
+    """A kind of job, with its name on the command line and its label.
 
-    ``source`` is what it reads: stores, or an export.
+    ``writes``: it writes to a place that must not exist yet. ``source``: it reads stores, or an export.
     """
 
     name: str
@@ -54,7 +54,7 @@ class JobRequest:
         return BY_NAME[self.job]
 
     def words(self) -> list[str]:
-        """The words behind ``storescope``, without what only another program wants."""
+        """Return the arguments after ``storescope``, without those that only another program needs."""
         arguments = ["pipeline", self.job]
         if self.master != LOCAL:
             arguments += ["--master", self.master]
@@ -105,5 +105,5 @@ def split_places(text: str) -> tuple[str, ...] | None:
 
 
 def join_places(places: tuple[str, ...]) -> str:
-    """The line that names ``places``; patterns stay readable."""
+    """Return a command line with ``places``; patterns stay readable."""
     return " ".join(place if place and not set(place) & set(" \t\"'\\") else shlex.quote(place) for place in places)

@@ -1,4 +1,4 @@
-"""Results of a pipeline job: its tables, and beside them what can be done with its output."""
+"""Results of a pipeline job: its tables, and buttons for its output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = {
     "rule": "finding",
     "each": "finding",
 }
-"""Table → the type of its records, where it has another name."""
+"""Table → type of its records, if their names differ."""
 
 
 class Failure(ThemedPanel):

@@ -22,8 +22,10 @@ MARKS = {"waits": "chat", "running": "live", "done": "ok", "failed": "error", "c
 
 
 def squares(card: Card, max_squares: int = COLUMNS * ROWS) -> tuple[list[str], int]:
-    """(state of each square, tasks that one square stands for). Where there are more tasks than squares, each stands
-    for several: it is done when all of them are. Which task was tried again is not known: the last ones done show it.
+    """Return (state of each square, tasks per square).
+
+    With more tasks than squares, a square stands for several: it is done when all of them are. It is unknown which
+    tasks were retried, so the last finished ones are marked.
     """
     each = max(1, math.ceil(card.tasks / max_squares))
     count = math.ceil(card.tasks / each)

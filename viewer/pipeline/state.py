@@ -15,11 +15,11 @@ from viewer.pipeline.request import LOCAL, JobRequest
 JobStatus = Literal["running", "done", "failed", "cancelled"]
 CardState = Literal["waits", "running", "done", "failed", "cancelled"]
 MAX_ROWS = 20_000
-"""Rows of one kind of record that are kept for a table; further ones are counted."""
+"""Maximum rows of one kind of record for a table; further ones are only counted."""
 MAX_TEXT_LINES = 60
-"""Lines for people that are kept."""
+"""Maximum number of text lines that are stored."""
 START = "start"
-"""Key of the first card, and its step where Spark is started: Java and a session."""
+"""Key of the first card, and its step while Spark is started: Java and a session."""
 LOCAL_START = "start here"
 """Step of the first card of a job on this machine: its process answers without Spark."""
 FOUND, BAD_USE, CANNOT, INTERRUPTED = 1, 2, 3, 130
@@ -28,9 +28,9 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class Card:
-    """A stage: ``done`` of ``tasks`` have ended, ``running`` are under way, ``retried`` were retried.
+    """A stage: ``done`` of ``tasks`` have ended, ``running`` are running, ``retried`` were retried.
 
-    ``step`` is what the job does, ``name`` Spark's word for the stage; ``seconds`` from its first task to its end.
+    ``step`` is the job's name for it, ``name`` Spark's; ``seconds`` from the start of its first task to its end.
     """
 
     key: str

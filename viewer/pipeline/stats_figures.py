@@ -77,7 +77,7 @@ def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One topic's rate in each span; the empty topic stands for all others."""
+    """Rates of one topic in each span; the empty topic stands for all others."""
 
     topic: str
     rates: tuple[float, ...]
@@ -102,9 +102,9 @@ MAX_SPANS = 24 * 366
 
 
 def rates(job: JobState, measure: Measure) -> Rates | None:
-    """Rates by topic, most bytes first, by hour or by the shorter spans that the job counted.
+    """Return rates by topic, most bytes first, by hour or by the shorter spans of the job.
 
-    None where no time is known, or the times lie so far apart that most spans would be empty.
+    None if no time is known, or if the times are so far apart that most spans would be empty.
     """
     rows: list[Record] = job.rows.get("statsTime", [])
     begin_of, span_ms = ("time", int(rows[0]["spanMs"])) if rows else ("hour", HOUR)

@@ -157,7 +157,7 @@ STATS_TABS = (
     ("statsFile", words("File")),
 )
 RENAMED = {"statsTag": ("tag", "tags"), "statsProducer": ("host", "bornHost")}
-"""Names of the records → those of the filter language, so that a cell can be asked for in the log."""
+"""Names of the records → those of the filter language, so that a cell can become a filter of the log."""
 
 
 def stats_rows(kind: str, job: JobState) -> list[Record]:
@@ -412,9 +412,9 @@ TABLES: dict[str, tuple[tuple[str, str, RecordKind, Rows], ...]] = {
     ),
     "trace": (("whereResult", words("Keys"), TRACED, traced_rows),),
 }
-"""Job → its tables: name, words of its tab, kind of rows, where they come from."""
+"""Job → its tables: name, label of the tab, kind of rows, source of the rows."""
 
 
 def store_of(row: Any) -> str:
-    """The store that a row is of; empty where it does not say."""
+    """Return the store of a row; "" if it has none."""
     return str(row.get("store") or "") if isinstance(row, dict) else str(getattr(row, "store", "") or "")

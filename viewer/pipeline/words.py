@@ -62,7 +62,7 @@ def places_words(job_request: JobRequest) -> str:
 
 
 def job_words(job: JobState) -> tuple[str, str, str]:
-    """(name, stores, how it stands) for the list."""
+    """Return (name, stores, status) for the list."""
     name = job.request.job
     if job.request.job == "export":
         name = f"export, {job.request.format}"
@@ -134,7 +134,7 @@ def title(job: JobState) -> str:
 
 
 def note(job: JobState) -> str:
-    """When it began, where it runs, how long."""
+    """Return when it began, where it runs, and how long."""
     began = time.strftime("%H:%M:%S", time.localtime(job.began))
     parts = [tr("started {time}", time=began), job.request.master]
     if not job.running:

@@ -248,9 +248,7 @@ class EntryBytes(MarkCanvas):
         follow(self, self._arrange)
 
     def show_entry(self, raw: bytes, fields: Sequence[ByteField], entry: DrawnMark | None = None) -> None:
-        """``raw`` as it lies in the file; fields that it is too short for are drawn with ``··``; ``entry`` says which
-        entry it is.
-        """
+        """Show ``raw``, the entry's bytes. Bytes that a short entry lacks are drawn as ``··``. ``entry`` is its mark."""
         self._raw, self._entry = raw, entry
         self._fields = tuple(fields)
         self.setAccessibleDescription("; ".join(f"{field.name} {field.value} {field.note}" for field in fields))

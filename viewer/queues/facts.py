@@ -25,7 +25,7 @@ from viewer.widgets.drawn_marks import Unit
 WRONG_VERDICTS = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueOffset"))
 """Verdicts of entries that do not lead to their unit."""
 MAX_SEARCHED_BYTES = 256 << 20
-"""Bytes of the log that are looked through for the unit of a wrong entry."""
+"""Maximum bytes of the log that are searched for the unit of a wrong entry."""
 MAX_COMPARED_ENTRIES = 8
 """Queues that are compared with those of the other kind at once."""
 QueueKey = tuple[str, int]

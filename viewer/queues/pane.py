@@ -1,8 +1,8 @@
-"""Consume queues: the queue as a line, the entries around the choice as cells, every entry with its verdict.
+"""The Queues view: a queue as a line, the entries around the selection as cells, and a table with verdicts.
 
-Several queues of several topics may be chosen: the table shows them one after the other, line, cells and side follow
-the queue of the chosen row. Only rows on the screen are resolved, off the loop; the verdicts of a whole queue are
-counted by a job that can be stopped and continued.
+Several queues of several topics can be chosen. The table shows them one after the other; line, cells and side follow
+the queue of the selected row. Only rows on the screen are resolved, off the loop. The verdicts of a whole queue are
+counted by a job that can be stopped.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class QueuesPane(Pane):
         self._counter = VerdictCounter(self)
         self._wanted: Place | None = None
         self._unasked = False
-        """The row that comes next was chosen by nobody: the unit chosen in the log stays."""
+        """True if the next row was not selected by the user: then the unit selected in the log stays."""
         self._late = False
         self._build()
 
@@ -440,7 +440,7 @@ class QueuesPane(Pane):
 
 
 MAX_COUNTED_UNASKED = 20_000
-"""Entries whose verdicts are counted unasked; more on request."""
+"""Maximum number of entries whose verdicts are counted without a request."""
 MAX_COUNTED_ON_REQUEST = 1_000_000
 
 

@@ -22,7 +22,7 @@ from viewer.widgets.drawn_marks import Unit
 MAX_FLAGS = 5
 MAX_PINS = 200
 MAX_KNOWN_VERDICTS = 100_000
-"""Verdicts kept for the cells of one queue."""
+"""Maximum number of verdicts that are remembered for the cells of one queue."""
 
 
 class QueuePicture(QWidget):

@@ -1,4 +1,4 @@
-"""A consume queue as one line: its files, minimum and maximum, where the groups read next, and where it disagrees."""
+"""A consume queue as a line: its files, minimum and maximum, the next offsets of groups, and entries with problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the queue view: the chosen queues, what was read of them, and the entry that is chosen. No Qt."""
+"""The state of the queue view: the chosen queues, what was read from them, and the selected entry. No Qt."""
 
 from __future__ import annotations
 

@@ -79,10 +79,8 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class QueueEdgeRow:
-    """The edge of a queue.
-
-    ``room``: empty slots behind it in the files, None in a RocksDB; ``stale``: entries that stand behind the end of the
-    log and do not count.
+    """The edge of a queue. ``room``: empty slots behind it in the files, None in a RocksDB. ``stale``: entries after
+    the end of the log, which do not count.
     """
 
     number: int
@@ -200,7 +198,7 @@ class QueueSource:
         return None
 
     def place_of(self, topic: str, queue_id: int, queue_offset: int) -> int | None:
-        """Row number of an entry of one of the queues; None where none of them holds it."""
+        """Return the row number of an entry; None if no chosen queue contains it."""
         for start, part in zip(self._starts, self._parts, strict=False):
             if (part.queue.topic, part.queue.queue_id) == (topic, queue_id):
                 number = self._unit_number(part, queue_offset)
@@ -212,7 +210,7 @@ class QueueSource:
         return next(iter(self.read(number, 0, 1).rows), None)
 
     def raw(self, number: int) -> tuple[bytes, str, int]:
-        """(bytes, file name, number in that file) of the entry in row ``number``; empty where no file holds it."""
+        """Return (bytes, file name, number in that file) of the entry in row ``number``; empty if it is in no file."""
         part_index = bisect_right(self._starts, number) - 1
         part = self._parts[min(max(part_index, 0), len(self._parts) - 1)]
         entry_number = part.first + number - self._starts[part_index]
@@ -225,7 +223,7 @@ class QueueSource:
             return stored
 
     def _unit_number(self, part: _Part, queue_offset: int) -> int | None:
-        """Number of the entry that holds ``queue_offset``: in a batch queue found by bisection."""
+        """Return the number of the entry that contains ``queue_offset``, in a batch queue by bisection."""
         if part.queue.kind != "batch":
             return queue_offset
         first_number, end_number = part.first, part.first + part.count
@@ -329,7 +327,7 @@ def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups
 def moved_row(
     topic: str, queue_id: int, number: int, moved: MovedEntry, resolved: Resolved, groups: tuple[str, ...] = ()
 ) -> EntryRow:
-    """The row of an entry whose message is only in tiered storage."""
+    """Return the row of an entry whose message is only in tiered storage."""
     local_entry, tiered, unit = moved.entry, moved.tiered, resolved.unit
     entry = tiered or local_entry
     return EntryRow(

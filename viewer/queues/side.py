@@ -1,6 +1,5 @@
-"""Beside the queue:
-
-the chosen entry taken apart, the verdicts counted, the groups that read it, and its minimum explained.
+"""The side of the Queues view: fields of the selected entry, counts of verdicts, groups, and how the minimum is
+computed.
 """
 
 from __future__ import annotations
@@ -201,8 +200,10 @@ class QueueSide(QWidget):
         previous: EntryRow | None,
         own_unit: int | None = None,
     ) -> None:
-        """The chosen entry with its bytes; ``previous`` is the entry in front of it, ``own_unit`` where the unit stands
-        that it should lead to, where it does not.
+        """Show the selected entry with its bytes.
+
+        ``previous`` is the entry before it. ``own_unit`` is the offset of the unit that it should point to, if it
+        points elsewhere.
         """
         self._bytes.setVisible(entry is not None)
         if entry is None:

@@ -1,4 +1,4 @@
-"""Counting the verdicts of queues in the worker: started, stopped and continued. The counts are kept by queue."""
+"""Counts the verdicts of queues in the worker; can be stopped and continued. Counts are stored by queue."""
 
 from __future__ import annotations
 

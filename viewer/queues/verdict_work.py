@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from viewer.runtime.worker import WorkerControl
 
 MAX_PROBLEMS = 10_000
-"""Places of problems that are kept for stepping from one to the next."""
+"""Maximum number of problems that are remembered for stepping from one to the next."""
 PIECE = 4_096
 Queue = tuple[str, int]
 """Topic and queue id."""
@@ -32,7 +32,7 @@ Queue = tuple[str, int]
 
 @dataclass(slots=True)
 class Verdicts:
-    """Verdict counts of a queue as far as it was looked at: entries [first, reached) of ``total``."""
+    """Verdict counts of a queue for the entries [first, reached) of ``total``."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[tuple[int, str]] = field(default_factory=list)
@@ -51,8 +51,9 @@ def count(
     tasks: Sequence[tuple[Queue, Verdicts]],
     max_entries: int,
 ) -> None:
-    """Resolve up to ``max_entries`` more entries, queue by queue, in the store at ``path``; each continues where its
-    counts end. Emits (queue, verdicts); leaves out queues that are gone.
+    """Resolve up to ``max_entries`` more entries, queue by queue, in the store at ``path``.
+
+    Each queue continues where its counts end. Emits (queue, verdicts); leaves out queues that do not exist any more.
     """
     from engine.inspection import open_store
     from engine.inspection.moved_entries import find_moved_messages

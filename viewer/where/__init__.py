@@ -1,1 +1,1 @@
-"""View that answers where a message is: the question, the verdict, the evidence."""
+"""The Where view: question, verdict and evidence about one message."""

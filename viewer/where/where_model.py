@@ -1,4 +1,4 @@
-"""The state of the Where view: what was asked, what was found, and how the search stands. No Qt."""
+"""The state of the Where view: question, results, and progress of the search. No Qt."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ ROUTE_VERDICTS = {
     "beyondQueue": ("error", words("Is beyond the end of the queue")),
     "neverSeen": ("note", words("Nothing there")),
 }
-"""Chip of a route, where it differs from the verdict's."""
+"""Chip of a route, if it differs from the verdict's."""
 REFUSED = ("warn", words("The broker refuses it"))
 """Chip of a group that may not consume and has not read past the message."""
 ABSENCE_VERDICTS = frozenset(
@@ -117,7 +117,7 @@ _JSON = ("verdict", "physical_offset", "topic", "queue_id", "queue_offset", "nex
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """A piece of evidence: its number, what was examined, where, and what it says."""
+    """A row of evidence: its number, the examined part, the place, and the statement."""
 
     number: int
     what: str

@@ -37,7 +37,7 @@ class WhereQuery:
 
     @property
     def tags(self) -> str:
-        """Tags that the index is asked for; "" if the input names a single message or a key."""
+        """Return the tags to search in the index; "" if the input names a single message or a key."""
         return self.text.removeprefix(TAG_PREFIX) if self.text.startswith(TAG_PREFIX) else ""
 
 
