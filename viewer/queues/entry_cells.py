@@ -248,7 +248,7 @@ class EntryBytes(MarkCanvas):
         follow(self, self._arrange)
 
     def show_entry(self, raw: bytes, fields: Sequence[ByteField], entry: DrawnMark | None = None) -> None:
-        """Show ``raw``, the entry's bytes. Bytes that a short entry lacks are drawn as ``··``. ``entry`` is its mark."""
+        """Show ``raw``, the entry's bytes, with ``··`` for those that a short entry lacks. ``entry`` is its mark."""
         self._raw, self._entry = raw, entry
         self._fields = tuple(fields)
         self.setAccessibleDescription("; ".join(f"{field.name} {field.value} {field.note}" for field in fields))
