@@ -183,33 +183,36 @@ class _LogMender:
 
     # -- damaged places
 
-    def cover(self, damage: Damage, before: int) -> None:
-        """Put units in a damaged place behind which the log goes on; ``before`` is the store time (ms) in front."""
+    def cover(self, damage: Damage, time_before: int) -> None:
+        """Put units in a damaged place behind which the log goes on; ``time_before`` is the store time (ms) of the unit
+        in front.
+        """
         if damage.unread or damage.size > MAX_DAMAGE_BYTES or self._file_name(damage.offset) is None:
             return
         plan = _Plan()
-        if self._cover(plan, damage, before):
+        if self._cover(plan, damage, time_before):
             self.plan.add(plan)
 
-    def _cover(self, plan: _Plan, damage: Damage, before: int) -> bool:
+    def _cover(self, plan: _Plan, damage: Damage, time_before: int) -> bool:
         place, end = damage.offset, damage.offset + damage.size
         file = self._log.sequence.find(damage.offset)
         following = self._log.unit_at(end, crc=False)
         if file is None or not isinstance(following, (Unit, Blank)):
             return False  # the log ends here: a start cuts it behind the last message, and loses nothing by it
-        after = following.store_timestamp if isinstance(following, Unit) else before
+        time_after = following.store_timestamp if isinstance(following, Unit) else time_before
         if isinstance(following, Unit):
             self._property_crc = props.CRC32 in following.properties
         for lost in self._tiles(damage):
-            if lost.offset > place and not self._fill(plan, place, lost.offset, before):
+            if lost.offset > place and not self._fill(plan, place, lost.offset, time_before):
                 return False
-            if not self._put_right(plan, lost, before, max(after, before)) and not self._replace(plan, lost, before):
+            is_put_right = self._put_right(plan, lost, time_before, max(time_after, time_before))
+            if not is_put_right and not self._replace(plan, lost, time_before):
                 return False
             place = lost.offset + lost.size
         if place == end:
             return True
         if end < file.end_offset:
-            return self._fill(plan, place, end, before)
+            return self._fill(plan, place, end, time_before)
         if end - place < filler.BLANK_BYTES:
             return False
         self._write(plan, place, filler.blank(end - place), sentence("the file ends here, and the next one follows"))
@@ -223,7 +226,7 @@ class _LogMender:
                 yield lost
                 place = lost.offset + lost.size
 
-    def _put_right(self, plan: _Plan, lost: LostUnit, before: int, after: int) -> bool:
+    def _put_right(self, plan: _Plan, lost: LostUnit, time_before: int, time_after: int) -> bool:
         """Put a message right whose wrong fields follow from the others."""
         if lost.salvage is None:
             return False
@@ -231,9 +234,9 @@ class _LogMender:
         if any(fault.likely is None and fault.field != "bodyCRC" for fault in lost.wrong):
             return False
         time = unit.store_timestamp
-        is_plausible = before - _CLOCK_TOLERANCE_MS <= time <= after + _CLOCK_TOLERANCE_MS
+        is_plausible = time_before - _CLOCK_TOLERANCE_MS <= time <= time_after + _CLOCK_TOLERANCE_MS
         has_entry = entry_at(self._store, lost.offset) is not None
-        mended = _encoded(unit, lost, time if is_plausible else before, has_entry=has_entry)
+        mended = _encoded(unit, lost, time if is_plausible else time_before, has_entry=has_entry)
         if mended is None or len(mended) != lost.size:
             return False
         changed = [position for position, (old, new) in enumerate(zip(raw, mended, strict=True)) if old != new]
@@ -251,7 +254,7 @@ class _LogMender:
         plan.unverified += not is_verified
         return True
 
-    def _replace(self, plan: _Plan, lost: LostUnit, before: int) -> bool:
+    def _replace(self, plan: _Plan, lost: LostUnit, time_before: int) -> bool:
         """Put a placeholder where a message is lost."""
         data = filler.placeholder(
             lost.size,
@@ -259,7 +262,7 @@ class _LogMender:
             topic=lost.topic,
             queue_id=lost.queue_id,
             queue_offset=lost.queue_offset,
-            store_timestamp=before,
+            store_timestamp=time_before,
             properties=_passed_over(lost),
             property_crc=self._property_crc,
         )
@@ -270,10 +273,10 @@ class _LogMender:
         plan.replaced.append(lost)
         return True
 
-    def _fill(self, plan: _Plan, start: int, stop: int, before: int) -> bool:
+    def _fill(self, plan: _Plan, start: int, stop: int, time_before: int) -> bool:
         """Cover bytes of which no queue entry is known."""
         data = filler.filler(
-            stop - start, physical_offset=start, store_timestamp=before, property_crc=self._property_crc
+            stop - start, physical_offset=start, store_timestamp=time_before, property_crc=self._property_crc
         )
         if data is None:
             return False

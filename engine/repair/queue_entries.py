@@ -6,9 +6,10 @@ Only bytes that differ are changed. Entries of messages that the log does not ho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.block_scan import scan_log
-from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import read_table
+from engine.mapped.read_only import ReadOnlyFile
 from engine.patching.patches import Patch, WriteBytes, WriteFile
 from engine.repair.repair import Repair
 from engine.rules import mendable
@@ -61,17 +63,15 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         return None
     named = {name for finding in reported for name in _queues_of(store, finding)}
     tags_named = {name for finding in reported if finding.id == "CQ09" for name in _queues_of(store, finding)}
-    queues = {
-        (queue.topic, queue.queue_id): queue
-        for by_id in store.file_topics().values()
-        for queue in by_id.values()
-        if queue.kind == "simple" and queue.ext is None and not queue.topic.startswith(LMQ_PREFIX)
-    }
-    wanted = {key for key in queues if f"{key[0]}/{key[1]}" in named}
+    queues = {queue.key: queue for queue in _plain_queues(store)}
+    chosen = {key for key in queues if f"{key[0]}/{key[1]}" in named}
     if any(finding.id in ("CQ10", "RP01") for finding in reported):
-        wanted = set(queues)  # such a finding covers many queues, and names only some of them
+        chosen = set(queues)  # such a finding covers many queues, and names only some of them
+        for queue in _queues_without_folder(store, named):
+            chosen.add(queue.key)
+            queues[queue.key] = queue
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
-    expected, is_whole = _entries_of_log(store, wanted, levels)
+    expected, is_whole = _entries_of_log(store, chosen, levels)
     patches: list[Patch] = []
     mended = 0
     for key, entries in sorted(expected.items()):
@@ -93,6 +93,44 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     return Repair(NAME, mendable.QUEUES, title, tuple(patches), gains)
 
 
+class _Queue(NamedTuple):
+    """A queue of plain entries: its folder, its files, and the byte behind its last entry."""
+
+    topic: str
+    queue_id: int
+    folder: Path
+    files: Sequence[ReadOnlyFile] = ()
+    raw_end: int = 0
+
+    @property
+    def key(self) -> Key:
+        return self.topic, self.queue_id
+
+
+def _plain_queues(store: StoreSnapshot) -> Iterator[_Queue]:
+    """Yield the queues that are mended: without ext files, no light queue, no batch queue."""
+    for by_id in store.file_topics().values():
+        for queue in by_id.values():
+            if queue.kind == "simple" and queue.ext is None and not queue.topic.startswith(LMQ_PREFIX):
+                yield _Queue(queue.topic, queue.queue_id, queue.folder, queue.files, queue.raw_end)
+
+
+def _queues_without_folder(store: StoreSnapshot, named: Collection[str]) -> Iterator[_Queue]:
+    """Yield the named queues that have lost their folder, of topics with plain queues."""
+    by_topic = store.file_topics()
+    table = read_table(store, "topics.json")
+    declared = table.value.get("topicConfigTable") if table is not None else None
+    for name in sorted(named):
+        topic, _, number = name.rpartition("/")
+        if not number.isdigit() or int(number) in by_topic.get(topic, {}) or topic.startswith(LMQ_PREFIX):
+            continue
+        attributes = (declared.get(topic) or {}).get("attributes") if isinstance(declared, dict) else None
+        has_batches = any(queue.kind == "batch" for queue in by_topic.get(topic, {}).values())
+        if store.paths is None or has_batches or "BatchCQ" in str(attributes):
+            continue
+        yield _Queue(topic, int(number), store.paths.queue_folder(topic, int(number)))
+
+
 def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
     """Yield the names (topic/queue) of the queues that a finding names, or whose file it names."""
     folders = {str(queue.folder): queue for by_id in store.file_topics().values() for queue in by_id.values()}
@@ -102,6 +140,8 @@ def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
     queue = finding.evidence.get("queue")
     if isinstance(queue, str):
         yield queue
+    if "topic" in finding.evidence and "queueId" in finding.evidence:
+        yield f"{finding.evidence['topic']}/{finding.evidence['queueId']}"
     for row in finding.evidence.get("queues") or ():
         if isinstance(row, dict):
             yield str(row.get("queue") or f"{row.get('topic')}/{row.get('queueId')}")
@@ -110,9 +150,9 @@ def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
 
 
 def _entries_of_log(
-    store: StoreSnapshot, wanted: Collection[Key], levels: tuple[int, ...]
+    store: StoreSnapshot, chosen: Collection[Key], levels: tuple[int, ...]
 ) -> tuple[dict[Key, _Entries], bool]:
-    """Return the entries of the wanted queues, and whether all of the log could be read."""
+    """Return the entries of the chosen queues, and whether all of the log could be read."""
     topics = TopicTable()
     expected: dict[Key, _Entries] = {}
     is_whole = True
@@ -129,7 +169,7 @@ def _entries_of_log(
         runs = build_runs(rows, 0, rows.count)
         for group in range(len(runs)):
             key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
-            if key not in wanted:
+            if key not in chosen:
                 continue
             start, stop = int(runs.start[group]), int(runs.start[group + 1])
             entries = expected.setdefault(key, _Entries())
@@ -140,7 +180,7 @@ def _entries_of_log(
 
 def _patches(
     store: StoreSnapshot,
-    queue: QueueReader,
+    queue: _Queue,
     numbers: NDArray[np.int64],
     rows: NDArray[np.void],
     *,
@@ -148,7 +188,7 @@ def _patches(
     is_whole: bool,
 ) -> Iterator[Patch]:
     """Yield the patches of one queue, a file at a time."""
-    file_size = _common_file_size(store)
+    file_size = _common_file_size(store) or store.geometry.consume_queue_file_size
     if not queue.folder.is_relative_to(store.path) or not 0 < file_size <= MAX_FILE_BYTES or file_size % CQ_UNIT_SIZE:
         return
     in_file = file_size // CQ_UNIT_SIZE
@@ -165,9 +205,9 @@ def _patches(
         raw = file.read(0, file.size) if file is not None else b""
         old = np.frombuffer(bytearray(raw[:file_size].ljust(file_size, b"\0")), CQ_UNIT)
         new = old.copy()
-        chosen = slice(*np.searchsorted(numbers, (begin, begin + in_file)).tolist())
-        places = numbers[chosen] - begin
-        fresh = rows[chosen].copy()
+        part = slice(*np.searchsorted(numbers, (begin, begin + in_file)).tolist())
+        places = numbers[part] - begin
+        fresh = rows[part].copy()
         if keeps_tags:
             same = (old["physical_offset"][places] == fresh["physical_offset"]) & (old["size"][places] == fresh["size"])
             fresh["tags_code"][same] = old["tags_code"][places][same]

@@ -57,9 +57,9 @@ class State:
         """The lowest place at which one of the starts cuts the log."""
         return min(start.end_offset for start in self.starts)
 
-    def is_worse_than(self, other: State) -> bool:
-        """Return True if a start of this store fails where the other's does not, or loses more."""
-        return any(_is_worse(mine, before) for mine, before in zip(self.starts, other.starts, strict=True))
+    def is_worse_than(self, current: State) -> bool:
+        """Return True if a start of this store fails where that of ``current`` does not, or loses more."""
+        return any(_is_worse(start, today) for start, today in zip(self.starts, current.starts, strict=True))
 
 
 def lost_by(start: RecoveryPlan) -> int:
@@ -68,10 +68,10 @@ def lost_by(start: RecoveryPlan) -> int:
     return sum(loss.messages for loss in losses if loss is not None) + start.misnumbered
 
 
-def _is_worse(start: RecoveryPlan, before: RecoveryPlan) -> bool:
-    if start.will_start != before.will_start:
-        return before.will_start
-    return lost_by(start) > lost_by(before)
+def _is_worse(start: RecoveryPlan, current: RecoveryPlan) -> bool:
+    if start.will_start != current.will_start:
+        return current.will_start
+    return lost_by(start) > lost_by(current)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class RepairPlan:
     """The repairs that fit, and the store before and after all of them."""
 
     repairs: tuple[Repair, ...]
-    before: State
-    after: State
+    current: State
+    mended: State
 
     @property
     def patches(self) -> tuple[Patch, ...]:
@@ -93,8 +93,8 @@ class RepairPlan:
             "type": "repairPlan",
             "repairs": len(self.repairs),
             "patches": len(self.patches),
-            "before": _state_record(self.before),
-            "after": _state_record(self.after),
+            "before": _state_record(self.current),
+            "after": _state_record(self.mended),
         }
 
 
@@ -130,9 +130,9 @@ def plan_repairs(
     repairs: list[Repair] = []
     patches: list[Patch] = []
     with open_store(path, config) as store:
-        before = state = _state(store, release, cancel, progress)
-    if not any(finding.id in mendable.ALL for finding in before.findings):
-        return RepairPlan((), before, before)
+        current = state = _state(store, release, cancel, progress)
+    if not any(finding.id in mendable.ALL for finding in current.findings):
+        return RepairPlan((), current, current)
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
         state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
@@ -152,7 +152,7 @@ def plan_repairs(
         repairs.append(repair)
         patches += repair.patches
         state = mended
-    return RepairPlan(tuple(repairs), before, state)
+    return RepairPlan(tuple(repairs), current, state)
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from planted_faults import patch
 from store_damage import Anatomy
 
+from engine.codec.consume_queue import CQ_UNIT_SIZE
 from engine.codec.filler import is_stand_in
 from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
@@ -45,6 +47,34 @@ def damage_log(rng: random.Random, root: Path) -> list[Hit]:
         patch(path, position, new)
         hits.append(Hit(start, start + size, kind))
     return hits
+
+
+def damage_queues(rng: random.Random, root: Path) -> None:
+    """Spoil one to three queues: entries, a file, all of the folder."""
+    folders = sorted(path for path in (root / "consumequeue").glob("*/*") if path.is_dir())
+    for folder in rng.sample(folders, min(len(folders), rng.choice((1, 2, 3)))):
+        files = sorted(folder.iterdir())
+        file = rng.choice(files)
+        data = bytearray(file.read_bytes())
+        used = len(data.rstrip(b"\0")) // CQ_UNIT_SIZE * CQ_UNIT_SIZE
+        start = rng.randrange(max(used // CQ_UNIT_SIZE, 1)) * CQ_UNIT_SIZE
+        kinds = ["zeros", "random bytes", "twice", "a file"]
+        if len(list(folder.parent.iterdir())) > 1:  # else it looks like the queue of a deleted topic
+            kinds.append("the folder")
+        match rng.choice(kinds):
+            case "zeros":
+                data[start : start + 200] = bytes(len(data[start : start + 200]))
+            case "random bytes":
+                data[start : start + 60] = rng.randbytes(len(data[start : start + 60]))
+            case "twice":
+                data[start + CQ_UNIT_SIZE : used] = data[start : used - CQ_UNIT_SIZE]
+            case "a file":
+                file.unlink()
+                continue
+            case "the folder":
+                shutil.rmtree(folder)
+                continue
+        file.write_bytes(data)
 
 
 def units_of(root: Path) -> dict[int, Unit]:

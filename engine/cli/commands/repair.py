@@ -193,21 +193,21 @@ def _lines(planned: _Planned) -> Iterator[str]:
         yield f"{number_of(len(planned.patches), 'patch fits', 'patches fit')} this store."
         return
     if not plan.repairs:
-        if not plan.before.findings:
+        if not plan.current.findings:
             yield "Nothing to mend: check finds nothing that is worse than a note."
         else:
             yield "Nothing that check finds here can be mended by changing bytes:"
-            yield f"  {_rules(plan.before)}"
+            yield f"  {_rules(plan.current)}"
         return
     for number, repair in enumerate(plan.repairs, 1):
         yield from _repair_lines(number, repair)
     yield "With all of it:"
-    yield f"  Findings of check: {_rules(plan.before)} → {_rules(plan.after)}"
-    for before, after in zip(plan.before.starts, plan.after.starts, strict=True):
-        yield f"  The next start of RocketMQ {before.release}:"
-        yield f"    it starts: {_yes(before.will_start)} → {_yes(after.will_start)}"
-        yield f"    the log ends at: {before.end_offset:,} → {after.end_offset:,}"
-        yield f"    lost: {_lost(before)} → {_lost(after)}"
+    yield f"  Findings of check: {_rules(plan.current)} → {_rules(plan.mended)}"
+    for today, mended in zip(plan.current.starts, plan.mended.starts, strict=True):
+        yield f"  The next start of RocketMQ {today.release}:"
+        yield f"    it starts: {_yes(today.will_start)} → {_yes(mended.will_start)}"
+        yield f"    the log ends at: {today.end_offset:,} → {mended.end_offset:,}"
+        yield f"    lost: {_lost(today)} → {_lost(mended)}"
 
 
 def _repair_lines(number: int, repair: Repair) -> Iterator[str]:

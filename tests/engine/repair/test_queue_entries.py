@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from pathlib import Path
 
 import golden_stores
 import pytest
+import repair_rounds
 from broken_stores import BROKEN
 from handmade_stores import HandmadeStore, healthy
 from planted_faults import patch
@@ -98,3 +101,35 @@ def test_entries_of_messages_that_are_gone_stay(tmp_path):
     before = queue.read_bytes()[position : position + 20]
     assert mended(root) is not None
     assert queue.read_bytes()[position : position + 20] == before
+
+
+@pytest.mark.golden
+def test_a_queue_that_lost_its_folder_gets_it_back(golden, tmp_path):
+    """A start dispatches its newest 369 messages again, and leaves 132 out for good."""
+    root = Path(shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store"))
+    with open_store(root) as store:
+        assert store.queue("TopicA", 2) is None
+    assert mended(root) is not None
+    with open_store(root) as store:
+        queue = store.queue("TopicA", 2)
+        assert queue is not None
+        assert (queue.min_offset, queue.max_offset) == (0, 501)
+        assert "CQ10" not in {item.id for item in check(store) if isinstance(item, Finding)}
+
+
+@pytest.mark.golden
+@pytest.mark.full_form(keep=2)
+@pytest.mark.parametrize("seed", range(30))
+def test_random_damage_of_queues_is_mended(golden, tmp_path, seed):
+    """RocketMQ wrote the entries; what a repair writes is the same."""
+    rng = random.Random(seed)
+    root = Path(shutil.copytree(golden(rng.choice(["clean-5.3.3", "clean-4.9.8", "clean-5.5.1"])), tmp_path / "store"))
+
+    def entries() -> dict[str, bytes]:
+        files = (root / "consumequeue").rglob("0" * 16 + "*")
+        return {str(path.relative_to(root)): data for path in files if any(data := path.read_bytes())}
+
+    written = entries()
+    repair_rounds.damage_queues(rng, root)
+    mended(root)
+    assert entries() == written

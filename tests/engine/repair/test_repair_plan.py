@@ -29,10 +29,10 @@ def test_a_finding_is_gone_after_its_repair(tmp_path, rule):
     plan = plan_repairs(root, None, release)
     assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
     assert plan.repairs
-    assert plan.before.findings
-    assert plan.after.findings == ()
-    assert all(start.will_start for start in plan.after.starts)
-    assert [lost_by(start) for start in plan.after.starts] == [0, 0]
+    assert plan.current.findings
+    assert plan.mended.findings == ()
+    assert all(start.will_start for start in plan.mended.starts)
+    assert [lost_by(start) for start in plan.mended.starts] == [0, 0]
 
 
 @pytest.mark.full_form(keep=12)
@@ -44,9 +44,9 @@ def test_no_repair_makes_anything_worse(tmp_path, rule):
     with open_store(root) as opened:
         release = release_of(opened)
     plan = plan_repairs(root, CONFIG.get(rule), release)
-    assert not plan.after.is_worse_than(plan.before)
+    assert not plan.mended.is_worse_than(plan.current)
     for repair in plan.repairs:
-        assert repair.rules & {finding.id for finding in plan.before.findings}
+        assert repair.rules & {finding.id for finding in plan.current.findings}
 
 
 def test_a_healthy_store_gets_no_offer(tmp_path):
