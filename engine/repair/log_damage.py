@@ -35,6 +35,7 @@ from engine.codec.message import (
     decode,
     list_fields,
 )
+from engine.codec.salvage import Salvage, shorten
 from engine.codec.unit_scan import Blank, Damage
 from engine.errors import CorruptUnit
 from engine.inspection.block_scan import scan_log
@@ -71,6 +72,8 @@ class _Plan:
     restored: list[LostUnit | Unit] = field(default_factory=list)
     replaced: list[LostUnit | Unit] = field(default_factory=list)
     unnamed_bytes: int = 0
+    shortened: list[str] = field(default_factory=list)
+    """Messages put right without a property, which is too long for a broker: their names and that of the property."""
     unverified: int = 0
     """Messages put right whose body cannot be checked, because its CRC was overwritten too."""
 
@@ -80,6 +83,7 @@ class _Plan:
         self.restored += other.restored
         self.replaced += other.replaced
         self.unnamed_bytes += other.unnamed_bytes
+        self.shortened += other.shortened
         self.unverified += other.unverified
 
 
@@ -143,6 +147,13 @@ def _as_repair(plan: _Plan) -> Repair:
                 "from 5.0 on skip them, others hand an empty body to the application",
                 n=len(plan.replaced),
                 names=_names(plan.replaced),
+            )
+        )
+    if plan.shortened:
+        costs.append(
+            sentence(
+                "left out, because no broker reads properties of over 32,767 bytes: {names}",
+                names=", ".join(plan.shortened[:_MAX_NAMED]),
             )
         )
     if plan.unnamed_bytes:
@@ -231,6 +242,8 @@ class _LogMender:
         if lost.salvage is None:
             return False
         unit, raw = lost.salvage.unit, self._log.read(lost.offset, lost.size)
+        if any(fault.is_overflow for fault in lost.wrong):
+            return self._shorten(plan, lost, lost.salvage, raw)
         if any(fault.likely is None and fault.field != "bodyCRC" for fault in lost.wrong):
             return False
         time = unit.store_timestamp
@@ -252,6 +265,24 @@ class _LogMender:
         self._write(plan, lost.offset + start, mended[start:stop], why)
         plan.restored.append(lost)
         plan.unverified += not is_verified
+        return True
+
+    def _shorten(self, plan: _Plan, lost: LostUnit, salvaged: Salvage, raw: bytes) -> bool:
+        """Leave out the longest properties of a message that has too many bytes of them; a filler takes their place."""
+        unit = shorten(raw, salvaged)
+        rest = filler.filler(
+            lost.size - len(unit.data),
+            physical_offset=lost.offset + len(unit.data),
+            store_timestamp=salvaged.unit.store_timestamp,
+            property_crc=self._property_crc,
+        )
+        if rest is None or self._property_crc:
+            return False
+        name = f"{lost.topic}/{lost.queue_id}/{lost.queue_offset}"
+        why = sentence("the properties of the message {name} do not fit their 16-bit length", name=name)
+        self._write(plan, lost.offset, unit.data + rest, why)
+        plan.restored.append(lost)
+        plan.shortened.append(f"{name} ({', '.join(unit.left_out)})")
         return True
 
     def _replace(self, plan: _Plan, lost: LostUnit, time_before: int) -> bool:

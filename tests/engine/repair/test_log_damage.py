@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import repair_rounds
-from handmade_stores import HandmadeStore, healthy
+from handmade_stores import HandmadeStore, HandmadeUnit, healthy, unit_bytes
 from planted_faults import patch
 
 from engine.codec import filler
@@ -191,3 +191,31 @@ def test_random_damage_loses_no_message_that_was_not_touched(golden, tmp_path, s
     hits = repair_rounds.damage_log(rng, root)
     mended(root)
     assert repair_rounds.wrongs(before, repair_rounds.units_of(root), hits) == []
+
+
+def test_a_message_with_too_many_bytes_of_properties_keeps_its_body(tmp_path):
+    """A batch of 4.x stores it; no broker dispatches it. Without its longest property it can be read."""
+    store = HandmadeStore(log_size=1 << 17, queue_size=400)
+    for number in range(10):
+        store.put("Orders", 0, body=b"m%d" % number)
+    long = {"comment": "c" * 40_000, "colour": "red"}
+    text = "".join(f"{name}\x01{value}\x02" for name, value in {**long, "UNIQ_KEY": "U10"}.items()).encode()
+    raw = bytearray(unit_bytes("Orders", 0, 10, store.end, store.time, b"whole")[:-2])
+    raw += (len(text) & 0xFFFF).to_bytes(2, "big") + text
+    size = len(raw)
+    raw[:4] = size.to_bytes(4, "big")
+    store.log += raw
+    store.units.append(HandmadeUnit(store.end - size, size, "Orders", 0, 10, 0, [], store.time))
+    store.next_offsets["Orders", 0] = 11
+    store.put("Orders", 0, body=b"m11")
+    root = store.write(tmp_path / "store", index=False)
+    with open_store(root) as opened:
+        repair = repair_log(opened, 1 << 40)
+    assert repair is not None
+    assert "Orders/0/10 (comment)" in repair.costs
+    apply_patches(root, PatchList(repair.patches), RealDisk())
+    units = repair_rounds.units_of(root)
+    unit = units[store.units[10].offset]
+    assert (unit.body, unit.crc, unit.properties) == (b"whole", "ok", {"colour": "red", "UNIQ_KEY": "U10"})
+    assert units[store.units[11].offset].body == b"m11"
+    assert sum(map(repair_rounds.stands_in, units.values())) == 1
