@@ -115,6 +115,7 @@ def reset_offsets(broker: Broker, request: Command, header: Header, _connection:
     """
     name, group = str(header["topic"]), "null" if header["group"] is None else str(header["group"])
     topic = broker.topics.get(name)
+    broker.store.services.dispatch_now()  # messages whose senders have their answers count
     if broker.store.rules.major < 5:
         return _by_members(broker, request, header, topic)
     if topic is None:

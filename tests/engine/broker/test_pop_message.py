@@ -176,6 +176,30 @@ def test_a_reset_offset_applies_to_the_next_pop(tmp_path: Path) -> None:
     run_scenario(scenario)
 
 
+def test_a_reset_counts_messages_that_are_not_dispatched_yet(tmp_path: Path) -> None:
+    """A reset right after the sends was refused, or the next pop began at the first message. A test of RocketMQ's own
+    found it.
+    """
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path) as client:
+            await sent(client, b"popped")
+            await pop(client)
+            services = client.server.broker.store.services
+            services.pause("reput")
+            for body in (b"skipped", b"skipped", b"next"):
+                await client.send("Orders", body, queueId=0)
+            done = await client.ask(222, topic="Orders", group=GROUP, timestamp=0, isForce=True, offset=3, queueId=0)
+            assert (done.code, done.remark) == (0, None)
+            assert [unit.body for unit in popped(await pop(client))] == [b"next"]
+            await client.send("Orders", b"last", queueId=0)
+            at_end = await client.ask(222, topic="Orders", group=GROUP, timestamp=-1, isForce=True, queueId=0)
+            assert b":5" in at_end.body
+            services.resume("reput")
+
+    run_scenario(scenario)
+
+
 def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
     """The same attempt gets the same messages. Another attempt waits until all are visible again (vector 6.6)."""
 
