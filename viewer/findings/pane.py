@@ -19,6 +19,8 @@ from engine.rules.findings import SEVERITIES
 from viewer.findings.detail import FindingDetail
 from viewer.findings.findings_model import CHECK_AGAIN, CHECK_NOW, STOP, CheckedStore, FindingsModel, Progress
 from viewer.findings.recovery_panel import RecoveryPanel
+from viewer.findings.repair_box import RepairBox
+from viewer.findings.repair_model import can_mend
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
@@ -34,7 +36,7 @@ from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.store_work import CheckResult
 from viewer.widgets.basics import Button, Hairline, PaneHead, ThemedPanel, ToolButton
-from viewer.widgets.boxes import fill, row, splitter
+from viewer.widgets.boxes import fill, splitter, wrapped_row
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.paint import chip_width, draw_chip
 from viewer.widgets.record_state import State
@@ -61,6 +63,7 @@ class FindingsPane(Pane):
         super().__init__(parent)
         self.model = FindingsModel()
         self._wanted: Place | None = None
+        self.repair_box: RepairBox | None = None
         self._build()
 
     def _build(self) -> None:
@@ -73,11 +76,14 @@ class FindingsPane(Pane):
         self._run = Button(tr("Check the whole store"))
         self._run.setObjectName("findings.run")
         self._run.clicked.connect(self.check)
+        self._mend = Button(tr("What can be mended…"))
+        self._mend.setObjectName("findings.mend")
+        self._mend.clicked.connect(self.show_repairs)
         self._head = PaneHead(tr("Findings"), "", back, forward, self._run)
         self._chips = {kind: SeverityChip(kind) for kind in WORST_FIRST}
         for chip in self._chips.values():
             chip.toggled.connect(self._filter)
-        self._chip_row = row(*self._chips.values(), None, gap=8, margins=(12, 8, 12, 8))
+        self._chip_row = wrapped_row(*self._chips.values(), None, self._mend, gap=8, margins=(12, 5, 8, 5))
         self.table = RecordView("findings.table", finding_kind())
         self.table.setAccessibleName(tr("Findings"))
         self.table.rowChosen.connect(self._row_chosen)
@@ -113,6 +119,8 @@ class FindingsPane(Pane):
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
+        if self.repair_box is not None:
+            self.repair_box.close()
         super().set_session(session)
         self.model.open(self._checked_store())
         self._survey.set_session(session)
@@ -158,6 +166,8 @@ class FindingsPane(Pane):
         """Colours, fonts or zoom changed."""
         self.table.refresh_look()
         self.recovery.retheme()
+        if self.repair_box is not None:
+            self.repair_box.retheme()
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
@@ -168,6 +178,7 @@ class FindingsPane(Pane):
         return {
             **table_commands(self, lambda: self.table, "findings.jsonl"),
             "check.run": self.check,
+            "repair.show": self.show_repairs,
             **self.recovery.commands(),
             "problem.next": lambda: self.table.choose_next(1),
             "problem.previous": lambda: self.table.choose_next(-1),
@@ -216,6 +227,23 @@ class FindingsPane(Pane):
         self._show_state()
         if self.isVisible():
             self.statusMessage.emit(self.status())
+
+    # ---- mending -----------------------------------------------------------------------------------------------------
+
+    def show_repairs(self) -> None:
+        """Show what can be mended in a window of its own, which only reads the store."""
+        if self.session is None:
+            return
+        if self.repair_box is None:
+            self.repair_box = RepairBox(self, self.session, self.statusMessage.emit)
+            self.repair_box.placeRequested.connect(self.placeRequested)
+            self.repair_box.finished.connect(self._repairs_closed)
+            self.repair_box.begin()
+        self.repair_box.show()
+        self.repair_box.raise_()
+
+    def _repairs_closed(self) -> None:
+        self.repair_box = None
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -271,6 +299,7 @@ class FindingsPane(Pane):
     def _show_state(self) -> None:
         self.model.store = self._checked_store()
         self._run.setEnabled(self.session is not None and not self.model.running)
+        self._mend.setVisible(self.session is not None and can_mend(self.session.findings))
         self._head.set_note(self.model.head_note())
         self._show_table_state()
 

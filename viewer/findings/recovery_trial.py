@@ -72,7 +72,7 @@ def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan:
     from engine.inspection.copy_out import copy_out, plan_copy
 
     plan_copy(path, target, recovery_set=True)
-    config = _at_home(path, config)
+    config = config_of_copy(path, config)
     with staged(target, STAGING) as folder:
         copy = plan_copy(path, folder, recovery_set=True)
         if plan.start_file and str(Path("commitlog") / plan.start_file) not in copy.files:
@@ -112,7 +112,7 @@ def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> 
     return Trial(folder, tried.release, state_after.end_offset, figures, seconds, tried.round + 1)
 
 
-def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
+def config_of_copy(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
     """Return the configuration without folders: everything of the copy is below the copy.
 
     Raises for a store whose log is read from elsewhere. Paths that were not followed do not count.

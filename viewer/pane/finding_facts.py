@@ -44,18 +44,23 @@ def place_of(finding: Finding) -> Place | None:
         return None
     if is_in_log(file) and finding.offset is not None:
         return places.log(finding.offset)
-    queue = _queue_of(file)
-    if queue is not None:
-        topic, queue_id, start = queue
-        if start is None or finding.offset is None:
-            return places.queue(topic, queue_id)
-        return places.queue(topic, queue_id, (start + finding.offset) // CQ_UNIT_SIZE)
     if file.parent.name == "index":
         entry = finding.evidence.get("entry")
         if isinstance(entry, int):
             return places.index(file.name, "entry", entry)
         slot = finding.evidence.get("slot")
         return places.index(file.name, "slot", slot) if isinstance(slot, int) else places.index(file.name)
+    return place_in_file(file, finding.offset)
+
+
+def place_in_file(file: Path, offset: int | None) -> Place | None:
+    """Return the place of ``offset`` in a file of a queue, or of a file that holds state; None for any other file."""
+    queue = _queue_of(file)
+    if queue is not None:
+        topic, queue_id, start = queue
+        if start is None or offset is None:
+            return places.queue(topic, queue_id)
+        return places.queue(topic, queue_id, (start + offset) // CQ_UNIT_SIZE)
     if file.name in {"checkpoint", "abort"}:
         return Place("checkpoint")
     if file.parent.name == "config":

@@ -474,6 +474,13 @@ COMMANDS = (
         cli=("check", "STORE"),
     ),
     Command(
+        "repair.show",
+        words("What can be mended…"),
+        "Analyse",
+        lambda p: do.in_findings(p.window, "repair.show"),
+        cli=("repair", "STORE"),
+    ),
+    Command(
         "recovery.preview",
         words("Recovery: show what the next start does"),
         "Analyse",

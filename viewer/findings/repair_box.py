@@ -1,0 +1,335 @@
+"""The window of what can be mended: the repairs with their gains and costs, the store before and after, the patches.
+
+The store is only read. What is chosen is written into a copy, or saved as a list of patches for the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QFileDialog, QSizePolicy, QVBoxLayout, QWidget
+
+from engine.errors import StoreError
+from viewer.findings.repair_model import (
+    PatchRow,
+    RepairModel,
+    compared_kind,
+    compared_rows,
+    patch_kind,
+    repair_lines,
+)
+from viewer.findings.repair_work import mend_copy, save_patches
+from viewer.look.assets import tr, tr_plural, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import plain
+from viewer.look.theme import px, ui
+from viewer.pane.target_folder import ask_target_folder
+from viewer.runtime.command_line import STORE
+from viewer.runtime.jobs import Cancelled
+from viewer.runtime.store_session import in_store
+from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, Progress
+from viewer.widgets.boxes import column, empty, row, scrolling, splitter
+from viewer.widgets.choices import TickBox
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from engine.repair.repair import Repair
+    from engine.repair.repair_plan import RepairPlan
+    from viewer.runtime.jobs import Control, Job
+    from viewer.runtime.store_session import StoreSession
+
+PLANNING = words("Working out what can be mended")
+COPYING = words("Writing the mended copy")
+
+
+class RepairBox(QDialog):
+    """Window of the repairs of one store. It stays open beside the store's window, which shows the places of patches.
+
+    :meth:`begin` works out what is missing; ``say`` shows a sentence in the status bar.
+    """
+
+    placeRequested = Signal(object)
+    """A place to show in the store's window."""
+
+    def __init__(self, parent: QWidget, session: StoreSession, say: Callable[[str], object]) -> None:
+        super().__init__(parent)
+        self._session, self._say = session, say
+        self._closed = self._copying = False
+        self.model = RepairModel()
+        self.setObjectName("repair.box")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("What can be mended"))
+        self.setAccessibleName(tr("What can be mended"))
+        self.resize(px(1080), px(640))
+        self.finished.connect(lambda _result: self._on_finished())
+        session.jobs.changed.connect(self._progressed)
+        intro = tr("The store is not changed. Take or leave each repair, then save a mended copy.")
+        self.ticks: list[TickBox] = []
+        self._repairs = column(gap=4, margins=(10, 8, 10, 8))
+        self.compared = RecordView("repair.compared", compared_kind())
+        self.compared.setAccessibleName(tr("The store as it is and as mended"))
+        self.patches = RecordView("repair.patches", patch_kind())
+        self.patches.setAccessibleName(tr("Patches"))
+        self.patches.placeRequested.connect(self.placeRequested)
+        self.note = Label("", 12, "text2", wrap=True, select=True)
+        self.note.setObjectName("repair.note")
+        self.progress = Progress(160)
+        self.stop, self.again = Button(tr("Stop")), Button(tr("Try again"))
+        self.command = ElidedLine("", 12, "text2", code=True)
+        self.command.setObjectName("repair.command")
+        self.command.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.copy_command = Button(tr("Copy the command"))
+        self.copy_command.setToolTip(tr("It mends the store itself, after a question, and keeps what it changes."))
+        self.save, self.write = Button(tr("Save patches…")), Button(tr("Save mended copy…"), "primary")
+        self.close_button = Button(tr("Close"))
+        for name in ("stop", "again", "save", "write"):
+            getattr(self, name).setObjectName(f"repair.{name}")
+        self.copy_command.setObjectName("repair.copyCommand")
+        self.close_button.setObjectName("repair.close")
+        self.stop.clicked.connect(self.cancel)
+        self.again.clicked.connect(self._try_again)
+        self.copy_command.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command_line()))
+        self.save.clicked.connect(self.ask_save)
+        self.write.clicked.connect(self.ask_copy)
+        self.close_button.clicked.connect(self.reject)
+        upper = splitter(False, (scrolling(self._repairs), 480), (self.compared, 560))
+        command_line = row(self.command, self.copy_command)
+        command_line.box.setStretch(0, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(16), px(14), px(16), px(12))
+        layout.setSpacing(px(8))
+        layout.addWidget(Label(intro, 12, "text2", wrap=True))
+        self._parts = splitter(True, (upper, 270), (self.patches, 200))
+        layout.addWidget(self._parts, 1)
+        self._parts_end = Hairline()
+        layout.addWidget(self._parts_end)
+        layout.addWidget(row(self.note, self.progress, self.stop, self.again))
+        layout.addWidget(command_line)
+        layout.addWidget(row(None, self.save, self.write, self.close_button))
+        self._show()
+
+    # ---- working out -------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Work out the plan of what is chosen, if it is not known yet."""
+        store = self._session.snapshot
+        if store.kind != "store":
+            self.model.error = tr("Only a whole store can be mended; this is a part of one.")
+        elif store.writing_refusal:
+            self.model.error = tr("Nothing can be mended here: {why}", why=engine_words(store.writing_refusal))
+        names = self.model.begin()
+        if names is not None:
+            self._session.jobs.start(self._plan(names))
+        self._show()
+
+    async def _plan(self, names: tuple[str, ...]) -> None:
+        session = self._session
+        plan: RepairPlan | None = None
+        error_words = tr("Stopped.")
+        try:
+            plan = await session.jobs.in_worker(
+                tr(PLANNING), "viewer.findings.repair_work:plan", session.path, session.config, names
+            )
+        except Cancelled:
+            pass
+        except (StoreError, OSError, RuntimeError) as error:
+            error_words = engine_words(str(error))
+        finally:
+            is_first = self.model.offered is None
+            self.model.end(plan, error_words)
+        if self._closed:
+            return
+        if is_first and self.model.offered is not None:
+            self._show_repairs(self.model.offered)
+        self.begin()
+
+    def _try_again(self) -> None:
+        self.model.error = ""
+        self.begin()
+
+    def _take(self, name: str, *, taken: bool) -> None:
+        self.model.take(name, taken=taken)
+        for tick in self.ticks:
+            if tick.property("repair") == name:
+                tick.setChecked(taken)
+        if self.model.running is not None and self.model.running != frozenset(self.model.chosen):
+            self.cancel()
+        self.begin()
+
+    def cancel(self) -> None:
+        """Stop what runs."""
+        job = self._job()
+        if job is not None:
+            job.cancel()
+
+    def _job(self) -> Job | None:
+        titles = {tr(COPYING)} if self._copying else {tr(PLANNING)} if self.model.running is not None else set()
+        return next((job for job in self._session.jobs.list if job.title in titles), None)
+
+    def _progressed(self) -> None:
+        job = None if self._closed else self._job()
+        if job is not None:
+            self.progress.set_part(job.part)
+
+    def _on_finished(self) -> None:
+        self.cancel()
+        self._closed = True
+
+    # ---- saving ------------------------------------------------------------------------------------------------------
+
+    def ask_save(self) -> None:
+        """Ask where the patches shall be written."""
+        dialog = QFileDialog(self, tr("Save the patches"), str(Path.home() / "patches.json"))
+        dialog.setObjectName("repair.dialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilter("JSON (*.json)")
+        dialog.setDefaultSuffix("json")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: self.save_to(Path(name)))
+        dialog.open()
+
+    def save_to(self, target: Path) -> None:
+        """Write the patches as JSON; not into the store."""
+        plan = self.model.plan
+        if plan is None:
+            return
+        if in_store(self._session.path, target):
+            self._tell(tr("Nothing is written into the store: choose another folder."))
+            return
+        patches = plan.patches
+        self._session.jobs.read(
+            lambda: save_patches(patches, target),
+            lambda _none: self._tell(tr("Patches written to {path}", path=str(target))),
+            lambda error: self._tell(f"{target}: {engine_words(str(error))}"),
+        )
+
+    def ask_copy(self) -> None:
+        """Ask where the mended copy shall be written."""
+        session = self._session
+        ask_target_folder(
+            self,
+            "repair.target",
+            tr("Folder for the mended copy"),
+            tr("Save mended copy"),
+            "mended",
+            session.path,
+            session.jobs.read,
+            self.copy_to,
+        )
+
+    def copy_to(self, target: Path) -> None:
+        """Write a mended copy: a job that can be stopped."""
+        if self.model.plan is not None and not self._copying:
+            self._copying = True
+            self._session.jobs.start(self._copy(self.model.plan, target.absolute()))
+            self._show()
+
+    async def _copy(self, plan: RepairPlan, target: Path) -> None:
+        path, config = self._session.path, self._session.config
+
+        def work(control: Control) -> Path:
+            return mend_copy(control, path, config, plan.patches, target)
+
+        try:
+            await self._session.jobs.run(tr(COPYING), work)
+        except (Cancelled, asyncio.CancelledError):
+            result = tr("Stopped: nothing is left of the copy.")
+        except (StoreError, OSError) as error:
+            result = tr("No copy was written: {why}", why=engine_words(str(error)))
+        else:
+            result = tr_plural(
+                "The mended copy is in {path} ({n:,} patch). The store stays as it is.",
+                "The mended copy is in {path} ({n:,} patches). The store stays as it is.",
+                n=len(plan.patches),
+                path=str(target),
+            )
+        finally:
+            self._copying = False
+        if not self._closed:
+            self._show()
+        self._tell(result)
+
+    def _tell(self, text: str) -> None:
+        self._say(text)
+        if not self._closed:
+            self.note.setText(text)
+
+    def _command_line(self) -> str:
+        return self._session.command_line(self.model.command(STORE))
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def retheme(self) -> None:
+        """Apply changed colours, fonts or zoom."""
+        self.compared.refresh_look()
+        self.patches.refresh_look()
+
+    def _show_repairs(self, repairs: tuple[Repair, ...]) -> None:
+        """Show the offered repairs, each with a box to take or leave it."""
+        layout = self._repairs.box
+        empty(layout)
+        self.ticks = []
+        for repair in repairs:
+            tick = TickBox(plain(engine_words(repair.title)))
+            tick.setObjectName(f"repair.take.{repair.name}")
+            tick.setProperty("repair", repair.name)
+            tick.setFont(ui(13, 600))
+            tick.setChecked(True)
+            tick.toggled.connect(lambda taken, name=repair.name: self._take(name, taken=taken))
+            self.ticks.append(tick)
+            lines = [Label(text, 12, role, wrap=True, select=True) for role, text in repair_lines(repair)]
+            layout.addWidget(tick)
+            layout.addWidget(column(*lines, gap=2, margins=(24, 0, 0, 10)))
+        layout.addStretch(1)
+
+    def _show(self) -> None:
+        model = self.model
+        plan, running = model.plan, model.running is not None
+        has_repairs = bool(model.offered)
+        self._parts.setVisible(has_repairs)
+        self._parts_end.setVisible(has_repairs)
+        self.compared.set_rows(compared_rows(plan) if plan is not None else [])
+        self.patches.set_rows(
+            [PatchRow(number, patch) for number, patch in enumerate(plan.patches, 1)] if plan is not None else []
+        )
+        waits = State("loading", tr("Working out what is chosen …")) if running else State("hint", tr("No plan yet."))
+        if has_repairs and not model.chosen:
+            waits = State("hint", tr("No repair is chosen."))
+        for table in (self.compared, self.patches):
+            table.set_state(None if plan is not None else waits)
+        self.note.setText(self._note())
+        busy = running or self._copying
+        self.progress.setVisible(busy)
+        self.progress.set_part(None)
+        self.stop.setVisible(busy)
+        self.again.setVisible(bool(model.error) and not busy and self._session.snapshot.kind == "store")
+        can_write = plan is not None and bool(plan.patches) and not self._copying
+        self.save.setEnabled(can_write)
+        self.write.setEnabled(can_write)
+        for part in (self.command, self.copy_command):
+            part.setVisible(plan is not None and bool(plan.patches))
+        self.command.setText(self._command_line())
+
+    def _note(self) -> str:
+        """Return the sentence on what runs, what failed, or what does not fit."""
+        model = self.model
+        if self._copying:
+            return tr("Writing the mended copy …")
+        if model.running is not None:
+            return tr("Working out what can be mended …")
+        if model.error:
+            return model.error
+        if model.offered is None:
+            return ""
+        if not model.offered:
+            return tr("Nothing that check finds here can be mended.")
+        unfit = [plain(engine_words(repair.title)) for repair in model.offered if not model.fits(repair)]
+        if unfit:
+            return tr("Without the others this changes nothing: {titles}", titles=", ".join(dict.fromkeys(unfit)))
+        return ""
