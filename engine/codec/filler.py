@@ -66,6 +66,12 @@ def placeholder(
     )
 
 
+def shortest_placeholder(topic: str, properties: Mapping[str, str], *, property_crc: bool = False) -> int:
+    """Return the bytes with which a placeholder or filler in ``topic`` has room for :data:`LOST`."""
+    raw = encode_properties({**properties, LOST: "bytes"})
+    return TopicField(topic).fixed + len(raw) + len(_EMPTY_BATCH) + (CRC_TAIL_BYTES if property_crc else 0)
+
+
 def filler(size: int, *, physical_offset: int, store_timestamp: int, property_crc: bool = False) -> bytes | None:
     """Return a unit of ``size`` bytes that is in no queue; None if so few bytes cannot hold one."""
     for topic in (FILLER_TOPIC, FILLER_TOPIC[0]):

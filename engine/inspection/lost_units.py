@@ -56,7 +56,9 @@ def was(lost: LostUnit) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class EntryIntoDamage:
+    """The entry of a simple queue that points into unreadable bytes, at ``offset`` of the log."""
+
     offset: int
     size: int
     topic: str
@@ -69,7 +71,7 @@ def lost_units(store: StoreSnapshot, offset: int, size: int, max_units: int = MA
     ``max_units`` at most.
     """
     end = offset + size
-    entries = {queue_entry.offset: queue_entry for queue_entry in _entries_into(store, offset, end, max_units)}
+    entries = {queue_entry.offset: queue_entry for queue_entry in entries_into(store, offset, end, max_units)}
     try:
         data = memoryview(store.log.read(offset, min(size, MAX_READ_BYTES)))  # slices of it make no copies
     except CannotRead:
@@ -112,13 +114,13 @@ def lost_at(store: StoreSnapshot, place: int) -> tuple[Damage, list[LostUnit]] |
 
 def entry_at(store: StoreSnapshot, offset: int) -> Entry | None:
     """The entry of a simple queue that points to ``offset``; None if there is none or more than one."""
-    entries = list(_entries_into(store, offset, offset + 1, 2))
+    entries = list(entries_into(store, offset, offset + 1, 2))
     if len(entries) != 1:
         return None
     return Entry(entries[0].size, entries[0].topic, entries[0].queue_id, entries[0].number)
 
 
-def _lost_unit(unit_offset: int, entry: _Entry | None, salvaged: Salvage | None) -> LostUnit | None:
+def _lost_unit(unit_offset: int, entry: EntryIntoDamage | None, salvaged: Salvage | None) -> LostUnit | None:
     if salvaged is not None:
         unit = salvaged.unit
         if entry is not None and entry.topic == unit.topic:
@@ -130,7 +132,7 @@ def _lost_unit(unit_offset: int, entry: _Entry | None, salvaged: Salvage | None)
     return LostUnit(unit_offset, entry.size, entry.topic, entry.queue_id, entry.number, None)
 
 
-def _other_places(unit: Unit, entry: _Entry) -> Iterator[FieldFault]:
+def _other_places(unit: Unit, entry: EntryIntoDamage) -> Iterator[FieldFault]:
     """Fields of a unit that its own queue's entry contradicts."""
     if unit.queue_id != entry.queue_id:
         yield FieldFault("queueId", unit.queue_id, entry.queue_id)
@@ -138,7 +140,7 @@ def _other_places(unit: Unit, entry: _Entry) -> Iterator[FieldFault]:
         yield FieldFault("queueOffset", unit.queue_offset, entry.number)
 
 
-def _entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int) -> Iterator[_Entry]:
+def entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:
     """Entries of simple queues that point into [start, stop) of the log."""
     queues = [
         queue for queues in store.queues_by_topic().values() for queue in queues.values() if queue.kind == "simple"
@@ -150,7 +152,7 @@ def _entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int)
             continue
 
 
-def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Iterator[_Entry]:
+def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:
     if isinstance(queue, RocksQueueReader):
         lower = queue.min_offset
     else:
@@ -167,4 +169,4 @@ def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Itera
         if entry.state != "entry" or entry.physical_offset >= stop:
             return
         if entry.physical_offset >= start and entry.size > 0:
-            yield _Entry(entry.physical_offset, entry.size, queue.topic, queue.queue_id, entry.queue_offset)
+            yield EntryIntoDamage(entry.physical_offset, entry.size, queue.topic, queue.queue_id, entry.queue_offset)

@@ -33,6 +33,14 @@ def apply_patches(root: Path, patches: PatchList, disk: Disk) -> None:
 
 def _apply(patch: Patch, path: Path, root: Path, disk: Disk) -> None:
     match patch:
+        case WriteFile() if patch.zeros:
+            file = disk.open(path, len(patch.new) + patch.zeros)
+            try:
+                file.write(0, patch.new)
+                file.flush(0, len(patch.new))
+            finally:
+                file.close()
+            disk.sync_folder(path.parent)
         case WriteFile():
             put_file(disk, path, patch.new)
         case WriteBytes():

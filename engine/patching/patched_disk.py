@@ -47,6 +47,8 @@ class _PatchedFile:
 
     base: str | None = None
     content: bytes | None = None
+    zeros: int = 0
+    """Zero bytes behind ``content``."""
     spans: list[tuple[int, bytes]] = field(default_factory=list)
     changes: int = 0
     """A checksum of the patches: part of the time of change."""
@@ -73,7 +75,7 @@ class PatchedDisk(SystemDisk):
             self._add(patch)
         for file in self._files.values():
             if file.content is not None:
-                file.descriptor = _file_in_memory(file.content)
+                file.descriptor = _file_in_memory(file.content, file.zeros)
                 self._by_identity[_identity(os.fstat(file.descriptor))] = file
             elif file.base is not None:
                 self._by_identity[_identity(Path(file.base).stat())] = file
@@ -95,6 +97,8 @@ class PatchedDisk(SystemDisk):
                 self._expect(patch, patch.offset, patch.old, self._read(file, len(patch.old), patch.offset))
                 if file.content is not None:
                     end = patch.offset + len(patch.new)
+                    missing = max(end - len(file.content), 0)
+                    file.content, file.zeros = file.content + bytes(missing), file.zeros - missing
                     file.content = file.content[: patch.offset] + patch.new + file.content[end:]
                 else:
                     file.spans.append((patch.offset, patch.new))
@@ -106,7 +110,7 @@ class PatchedDisk(SystemDisk):
                 if patch.old is not None:
                     size = self._size(file)
                     self._expect(patch, 0, patch.old, self._read(file, size, 0) if size <= len(patch.old) else b"")
-                file.base, file.content, file.spans = None, patch.new, []
+                file.base, file.content, file.zeros, file.spans = None, patch.new, patch.zeros, []
             case RemoveFile():
                 self._expect_sample(patch, file)
                 file.base, file.content, file.spans = None, None, []
@@ -116,6 +120,7 @@ class PatchedDisk(SystemDisk):
                 if not target.is_absent:
                     raise BadPatch(sentence("expected no such file, found one"), file=patch.target)
                 target.base, target.content, target.spans = file.base, file.content, file.spans
+                target.zeros = file.zeros
                 target.changes, target.modified_ns = file.changes, file.modified_ns
                 file.base, file.content, file.spans = None, None, []
 
@@ -137,12 +142,13 @@ class PatchedDisk(SystemDisk):
 
     def _size(self, file: _PatchedFile) -> int:
         if file.content is not None:
-            return len(file.content)
+            return len(file.content) + file.zeros
         return Path(file.base).stat().st_size if file.base is not None else 0
 
     def _read(self, file: _PatchedFile, size: int, position: int) -> bytes:
         if file.content is not None:
-            return file.content[position : position + size]
+            data = file.content[position : position + size]
+            return data + bytes(min(size - len(data), max(len(file.content) + file.zeros - position - len(data), 0)))
         if file.base is None:
             return b""
         return _laid_over(_read_path(file.base, size, position), position, file.spans)
@@ -320,8 +326,8 @@ def _read_path(path: str, size: int, position: int) -> bytes:
         os.close(descriptor)
 
 
-def _file_in_memory(content: bytes) -> int:
-    """Return a descriptor of a file without a name that holds ``content``."""
+def _file_in_memory(content: bytes, zeros: int = 0) -> int:
+    """Return a descriptor of a file without a name that holds ``content``, then ``zeros`` zero bytes."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("storescope", os.MFD_CLOEXEC)
     else:
@@ -332,4 +338,5 @@ def _file_in_memory(content: bytes) -> int:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
+    os.ftruncate(descriptor, len(content) + zeros)
     return descriptor

@@ -66,11 +66,18 @@ class WriteBytes(Patch):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteFile(Patch):
-    """The content of a small file changes from ``old`` to ``new``. ``old`` is None if there is no such file yet."""
+    """The content of a small file changes from ``old`` to ``new``, then ``zeros`` zero bytes. ``old`` is None if there
+    is no such file yet. Only then there may be zeros: a new file of the log is long, and nearly empty.
+    """
 
     kind: ClassVar[str] = "replaceFile"
     old: bytes | None = field(repr=False)
     new: bytes = field(repr=False)
+    zeros: int = 0
+
+    def __post_init__(self) -> None:
+        if self.zeros < 0 or (self.zeros and self.old is not None):
+            raise ValueError(f"expected zeros in a new file only, found {self.zeros}")
 
     @property
     def action(self) -> str:
@@ -202,7 +209,7 @@ def _is_sound(patch: Any) -> bool:
     match patch:
         case WriteBytes(offset=int() as offset, old=bytes(), new=bytes()):
             return offset >= 0
-        case WriteFile(old=bytes() | None, new=bytes()):
+        case WriteFile(old=bytes() | None, new=bytes(), zeros=int()):
             return True
         case RemoveFile(size=int(), sample=str()) | MoveFile(size=int(), sample=str()):
             return True

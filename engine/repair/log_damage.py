@@ -294,7 +294,7 @@ class _LogMender:
             queue_id=lost.queue_id,
             queue_offset=lost.queue_offset,
             store_timestamp=time_before,
-            properties=_passed_over(lost),
+            properties=passed_over(lost.topic, lost.queue_id),
             property_crc=self._property_crc,
         )
         if data is None:
@@ -440,12 +440,12 @@ def _encoded(unit: Unit, lost: LostUnit, store_timestamp: int, *, has_entry: boo
     return data if is_same and (decoded.properties_raw == unit.properties_raw or sealed) else None
 
 
-def _passed_over(lost: LostUnit) -> dict[str, str]:
+def passed_over(topic: str, queue_id: int) -> dict[str, str]:
     """Return the properties by which a broker's service passes over a placeholder in its own topic.
 
     The delay service discards a message whose real topic would be that of half messages
     (ScheduleMessageService.messageTimeUp). Its level says when.
     """
-    if lost.topic != SCHEDULE_TOPIC:
+    if topic != SCHEDULE_TOPIC:
         return {}
-    return {props.DELAY: str(lost.queue_id + 1), props.REAL_TOPIC: HALF_TOPIC}
+    return {props.DELAY: str(queue_id + 1), props.REAL_TOPIC: HALF_TOPIC}

@@ -6,7 +6,7 @@ Only bytes that differ are changed. Entries of messages that the log does not ho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -70,8 +70,34 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         for queue in _queues_without_folder(store, named):
             chosen.add(queue.key)
             queues[queue.key] = queue
+    patches, mended = _queue_patches(store, {key: queues[key] for key in chosen}, tags_named)
+    if not patches:
+        return None
+    gains = plural(
+        "{n:,} queue has the entries that the messages of the log say; consumers get them at their queue offsets",
+        "{n:,} queues have the entries that the messages of the log say; consumers get them at their queue offsets",
+        n=mended,
+    )
+    title = sentence("Mend the entries of the queues from the commit log")
+    return Repair(NAME, mendable.QUEUES, title, tuple(patches), gains)
+
+
+def queue_patches(store: StoreSnapshot) -> list[Patch]:
+    """Return the patches of all queues of plain entries whose entries differ from what the log says.
+
+    Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
+    """
+    return _queue_patches(store, {queue.key: queue for queue in _plain_queues(store)}, frozenset())[0]
+
+
+def _queue_patches(
+    store: StoreSnapshot, queues: Mapping[Key, _Queue], tags_named: Collection[str]
+) -> tuple[list[Patch], int]:
+    """Return the patches of ``queues``, and the number of queues that have any. ``tags_named`` are the names of those
+    whose tag codes are mended as well.
+    """
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
-    expected, is_whole = _entries_of_log(store, chosen, levels)
+    expected, is_whole = _entries_of_log(store, queues, levels)
     patches: list[Patch] = []
     mended = 0
     for key, entries in sorted(expected.items()):
@@ -82,15 +108,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         of_queue = list(_patches(store, queues[key], numbers, rows, keeps_tags=keeps_tags, is_whole=is_whole))
         patches += of_queue
         mended += bool(of_queue)
-    if not patches:
-        return None
-    gains = plural(
-        "{n:,} queue has the entries that the messages of the log say; consumers get them at their queue offsets",
-        "{n:,} queues have the entries that the messages of the log say; consumers get them at their queue offsets",
-        n=mended,
-    )
-    title = sentence("Mend the entries of the queues from the commit log")
-    return Repair(NAME, mendable.QUEUES, title, tuple(patches), gains)
+    return patches, mended
 
 
 class _Queue(NamedTuple):

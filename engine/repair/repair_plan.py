@@ -7,7 +7,7 @@ A repair is offered only if the next start loses no more with it than without it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
-from engine.repair import log_damage, queue_entries, state_files
+from engine.repair import log_damage, missing_files, queue_entries, state_files
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
@@ -28,6 +28,7 @@ Maker = Callable[[StoreSnapshot, Sequence[Finding]], Repair | None]
 NAMES = (
     state_files.FILES,
     state_files.TABLES_NAME,
+    missing_files.NAME,
     log_damage.NAME,
     queue_entries.NAME,
     state_files.CHECKPOINT,
@@ -136,6 +137,7 @@ def plan_repairs(
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
         state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
+        missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
         queue_entries.NAME: lambda store, state: queue_entries.repair_queues(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
@@ -145,6 +147,9 @@ def plan_repairs(
             repair = makers[name](store, state)
         if repair is None or (only and name not in only and not repair.rules & set(only)):
             continue
+        if name == missing_files.NAME:  # the entries of its messages lead to their placeholders from now on
+            with open_store(path, config, [*patches, *repair.patches]) as store:
+                repair = replace(repair, patches=(*repair.patches, *queue_entries.queue_patches(store)))
         with open_store(path, config, [*patches, *repair.patches]) as store:
             mended = _state(store, release, cancel, progress)
         if mended.is_worse_than(state):
@@ -153,6 +158,12 @@ def plan_repairs(
         patches += repair.patches
         state = mended
     return RepairPlan(tuple(repairs), current, state)
+
+
+def _missing_files_repair(store: StoreSnapshot, state: State) -> Repair | None:
+    if not any(finding.id in mendable.MISSING_FILES for finding in state.findings):
+        return None
+    return missing_files.repair_missing_files(store)
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:

@@ -74,3 +74,28 @@ def test_the_real_store_has_every_message_that_was_not_touched(
         shutil.rmtree(damaged)
         shutil.rmtree(copy, ignore_errors=True)
     assert mended
+
+
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_the_real_store_reads_on_behind_a_replaced_file(golden, tmp_path: Path, release: str) -> None:
+    """Without the file and the queues 4.9 waits forever, and later releases number the messages behind it anew."""
+    name, start, end = "late-queue-flush-5.5.1", 1 << 20, (1 << 20) + (1 << 19)
+    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
+    before = repair_rounds.units_of(golden(name))
+    damaged, copy = tmp_path / "damaged", tmp_path / "mended"
+    shutil.copytree(golden(name), damaged)
+    (damaged / "commitlog" / f"{start:020d}").unlink()
+    shutil.rmtree(damaged / "consumequeue")
+    shutil.rmtree(damaged / "index")  # queries by the keys of the lost messages would find no message there
+    (damaged / "abort").unlink()
+    assert main(["repair", str(damaged), "--to", str(copy), "--quiet", "--release", release[:3]]) == 0
+    repaired = account(release, tmp_path, plan, copy)
+    kept = {offset for offset in before if not start <= offset < end}
+    assert kept <= repaired["messages"].keys()
+    behind = {
+        (unit.topic, unit.queue_id, unit.queue_offset): (unit.offset, unit.size)
+        for unit in before.values()
+        if unit.offset >= end and unit.transaction_type in (0, 8)
+    }
+    assert len(behind) > 100
+    assert {place: repaired["entries"].get(place) for place in behind} == behind

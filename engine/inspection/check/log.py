@@ -415,6 +415,9 @@ class LogCheck:
             evidence = {"expected": file.end_offset - offset, "found": size, **between(self._last_time, -1)}
             self._add(catalogue.CL02, wrong, file.path, offset, evidence)
         self._blank = (offset, size)
+        last_span = self.spans.spans[-1] if self.spans.spans else None
+        if last_span is not None and last_span.kind == "placeholder" and last_span.end == offset:
+            last_span.end += size  # a file that was missing: placeholders at its begin, a blank up to its end
 
     def _after_blank(self, unit_size: int) -> None:
         if self._blank and log_rules.would_have_fitted(self._blank[1], unit_size):

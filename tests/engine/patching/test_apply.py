@@ -39,6 +39,8 @@ def every_kind(root: Path) -> PatchList:
             WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"log ", new=b"LOG ", why="a large file"),
             WriteFile(file="config/topics.json", old=b"{}", new=b"{ }", why="a table"),
             WriteFile(file="config/new.json", old=None, new=b"{}", why="a new table"),
+            WriteFile(file=f"commitlog/{1 << 20:020d}", old=None, new=b"head", zeros=8188, why="a new file of the log"),
+            WriteBytes(file=f"commitlog/{1 << 20:020d}", offset=4, old=bytes(4), new=b"more", why="in its zeros"),
             MoveFile(
                 file="checkpoint",
                 target="config/checkpoint.old",
@@ -61,7 +63,9 @@ def test_every_kind_of_patch_is_made(store: Path, monkeypatch) -> None:
     disk.close()
     writer.finish()
     names = sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
-    assert names == ["config/checkpoint.old", "config/new.json", "config/topics.json"]
+    new_log = f"commitlog/{1 << 20:020d}"
+    assert names == [new_log, "config/checkpoint.old", "config/new.json", "config/topics.json"]
+    assert (store / new_log).read_bytes() == b"headmore" + bytes(8184)
     assert (store / "config/checkpoint.old").read_bytes()[8:16] == b"12345678"
     assert (store / "config/topics.json").read_bytes() == b"{ }"
 
