@@ -51,6 +51,7 @@ COMMANDS = (
     "check",
     "config",
     "rows",
+    "waiting",
     "recover",
     "compat",
     "dispatch",

@@ -250,7 +250,7 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
     waits = GroupWaits()
     for topic, queues in store.queues_by_topic().items():
         if topic.startswith(RETRY_PREFIX):
-            group, original = _split_retry_topic(topic, groups)
+            group, original = split_retry_topic(topic, groups)
             progress = read.get((group, topic), {})
             waiting = sum(
                 max(queue.max_offset - max(progress.get(number, 0), queue.first_in_log), 0)
@@ -259,7 +259,8 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
             if waiting:
                 waits.retry[group, original] += waiting
         elif topic.startswith(REVIVE_PREFIX):
-            _count_popped(store, queues, read.get((REVIVE_GROUP, topic), {}), waits.popped)
+            for point, waiting_offsets in _open_checkpoints(store, queues, read.get((REVIVE_GROUP, topic), {})):
+                waits.popped[point.group, point.topic, point.queue_id] += len(waiting_offsets)
     return waits
 
 
@@ -282,7 +283,7 @@ def waits_of(waits: GroupWaits, progress: GroupProgress) -> WaitingMessages:
     return WaitingMessages(waits.retry[group, progress.topic] + waits.retry[group, ""], popped)
 
 
-def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
+def split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
     """Split a retry topic into its group and the topic whose messages are retried ("" if it serves all topics)."""
     name = topic.removeprefix(RETRY_PREFIX)
     if name in groups:
@@ -293,10 +294,21 @@ def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
     return name, ""
 
 
-def _count_popped(
-    store: StoreSnapshot, queues: Mapping[int, AnyQueue], handled: dict[int, int], popped: Counter[QueueKey]
-) -> None:
-    """Add the messages of open checkpoints: all that have come but for those that are handled or acknowledged."""
+def open_checkpoints(store: StoreSnapshot) -> Iterator[tuple[pop.CheckPoint, list[int]]]:
+    """Each pop whose messages are not all acknowledged, with their queue offsets, from the revive topics and the timer
+    topic; rows in a RocksDB are not among them. Raises :class:`CannotRead`.
+    """
+    store.require_queues()
+    read = {row.topic: row.offsets for row in offsets(store) if row.group == REVIVE_GROUP}
+    for topic, queues in store.queues_by_topic().items():
+        if topic.startswith(REVIVE_PREFIX):
+            yield from _open_checkpoints(store, queues, read.get(topic, {}))
+
+
+def _open_checkpoints(
+    store: StoreSnapshot, queues: Mapping[int, AnyQueue], handled: dict[int, int]
+) -> Iterator[tuple[pop.CheckPoint, list[int]]]:
+    """Open checkpoints: all that have come but for those that are handled, each with what is not acknowledged."""
     points: dict[PopKey, pop.CheckPoint] = {}
     acknowledged: dict[PopKey, set[int]] = {}
     closed: set[PopKey] = set()
@@ -312,9 +324,9 @@ def _count_popped(
                 closed.add(key)
     for key, point in points.items():
         if key not in closed:
-            waiting = sum(offset not in acknowledged.get(key, ()) for offset in point.offsets)
+            waiting = [offset for offset in point.offsets if offset not in acknowledged.get(key, ())]
             if waiting:
-                popped[point.group, point.topic, point.queue_id] += waiting
+                yield point, waiting
 
 
 def _take(

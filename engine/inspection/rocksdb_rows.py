@@ -54,8 +54,9 @@ RowVerdict = Literal["match", "deleted", "missing", "other", "unknown"]
 @dataclass(frozen=True, slots=True)
 class MessageRow:
     """A row and its unit. ``time`` (ms) is when a timer is due, a popped message is visible again, or an indexed one
-    was stored; ``key_text`` is the key of an index row, ``T#`` in front of tags; ``count`` the checks of a transaction,
-    or the failed revives of a popped message. ``topic`` and ``queue_id`` are the real ones.
+    was stored; ``since`` when a message was popped; ``key_text`` is the key of an index row, ``T#`` in front of tags;
+    ``count`` the checks of a transaction, or the failed revives of a popped message. ``topic`` and ``queue_id`` are the
+    real ones.
     """
 
     subject: RowSubject
@@ -68,6 +69,7 @@ class MessageRow:
     unique_key: str | None = None
     key_text: str | None = None
     time: int | None = None
+    since: int | None = None
     count: int | None = None
     physical_offset: int | None = None
     size: int | None = None
@@ -304,6 +306,7 @@ class RocksRows:
                 group=row.group,
                 unique_key=unit.unique_key if unit is not None else None,
                 time=row.visible_time,
+                since=row.pop_time,
                 count=row.attempt_count,
                 physical_offset=unit.offset if unit is not None else None,
                 size=unit.size if unit is not None else None,

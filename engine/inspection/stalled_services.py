@@ -419,7 +419,7 @@ def _stalled_transactions(
                 return None  # all later ones are newer still
             continue
         if settled is None:
-            settled = _settled_halves(store)
+            settled = settled_halves(store)
         if entry.queue_offset in settled:
             continue
         if first is None:
@@ -447,7 +447,7 @@ def _stalled_transactions(
     )
 
 
-def _settled_halves(store: StoreSnapshot) -> frozenset[int]:
+def settled_halves(store: StoreSnapshot) -> frozenset[int]:
     """Half-queue offsets that op messages name: their transactions were committed or rolled back."""
     settled: set[int] = set()
     for queue in store.queues_by_topic().get(OP_TOPIC, {}).values():

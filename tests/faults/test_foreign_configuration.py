@@ -45,6 +45,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "check": [(READS, ["STORE"])],
     "config": [(READS, ["STORE"])],
     "rows": [(READS, ["STORE"])],
+    "waiting": [(READS, ["STORE"])],
     "compat": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "diff": [(READS, ["STORE", "STORE"])],

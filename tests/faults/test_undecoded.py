@@ -51,6 +51,7 @@ READERS = {
     "where",
     "positions",
     "rows",
+    "waiting",
     "groups",
     "space",
     "diff",

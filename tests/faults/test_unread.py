@@ -59,6 +59,7 @@ COMMAND_LINES = {
     "check": [["check", "STORE"]],
     "config": [["config", "STORE"]],
     "rows": [["rows", "STORE"]],
+    "waiting": [["waiting", "STORE"]],
     "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "diff": [["diff", "STORE", "STORE"]],

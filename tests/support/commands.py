@@ -36,6 +36,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["space", path],
         ["config", path],
         ["rows", path],
+        ["waiting", path],
         ["check", path],
         ["recover", path, "--plan"],
         ["recover", path, "--plan", "--like", "4.9"],

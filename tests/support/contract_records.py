@@ -297,6 +297,45 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "file": OPTIONAL_TEXT,
         "isInFiles": bool,
     },
+    "waiting": {
+        "kind": {"delay", "timer", "half", "pop", "retry"},
+        "state": {"waiting", "overdue", "again", "ready", "open"},
+        "topic": OPTIONAL_TEXT,
+        "queueId": OPTIONAL_NUMBER,
+        "queueOffset": OPTIONAL_NUMBER,
+        "physicalOffset": OPTIONAL_NUMBER,
+        "uniqueKey": OPTIONAL_TEXT,
+        "keys": [str],
+        "forTopic": OPTIONAL_TEXT,
+        "group": OPTIONAL_TEXT,
+        "since": OPTIONAL_NUMBER,
+        "due": OPTIONAL_NUMBER,
+        "overdueMs": OPTIONAL_NUMBER,
+        "tries": OPTIONAL_NUMBER,
+        "why": OPTIONAL_TEXT,
+    },
+    "waitingSummary": {
+        "messages": int,
+        "listed": int,
+        "complete": bool,
+        "newestStoreTimestamp": OPTIONAL_NUMBER,
+        "kinds": dict,
+        "states": dict,
+        "topics": dict,
+        "groups": dict,
+        "services": [
+            {
+                "service": {"level", "timer", "transactions", "revive"},
+                "topic": str,
+                "queueId": int,
+                "nextOffset": OPTIONAL_NUMBER,
+                "endOffset": int,
+                "readTo": OPTIONAL_NUMBER,
+                "standsStill": OPTIONAL_TEXT,
+            }
+        ],
+        "unknown": dict,
+    },
     "positions": {
         **dict.fromkeys(
             ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queueMax", "indexEnd"), POSITION

@@ -155,6 +155,7 @@ READING = {
     "check": [],
     "config": [],
     "rows": [],
+    "waiting": [],
     "recover": ["--plan"],
     "compat": [],
 }

@@ -1,0 +1,151 @@
+"""``waiting``: messages that wait in a store, when they are due, and what the services have reached."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from engine.cli.options import add_command, add_store, common_options, count, open_named_store
+from engine.cli.output import Column, Output, iso_time
+from engine.english import number_of
+from engine.inspection.waiting import (
+    KINDS,
+    ServiceProgress,
+    WaitingMessage,
+    WaitingMessages,
+    find_waiting,
+)
+
+_COLUMNS = (
+    Column("Kind", "kind", "plain"),
+    Column("State", "state", "plain"),
+    Column("Due", "due", "time"),
+    Column("For topic", "forTopic"),
+    Column("Group", "group", spare=1),
+    Column("Since", "since", "time", spare=5),
+    Column("Tries", "tries", "number", spare=3),
+    Column("Waits in", "topic", spare=4),
+    Column("Queue", "queueId", "number", spare=4),
+    Column("Queue offset", "queueOffset", "number", spare=4),
+    Column("Physical offset", "physicalOffset", "number"),
+    Column("Unique key", "uniqueKey", spare=6),
+    Column("Keys", "keys", spare=7),
+    Column("Why", "why", "prose", spare=8),
+)
+_MAX_TOTALS = 10
+
+
+def register(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "waiting",
+        "List messages that wait: delayed, timed, half, popped, to be retried; and what their services have reached",
+        "waiting ~/store",
+        "waiting ~/store --kind retry --group warehouse",
+        parents=[common_options()],
+    )
+    add_store(parser, can_be_patched=True)
+    parser.add_argument("--kind", choices=KINDS, help="list only these messages")
+    parser.add_argument("--topic", help="list only messages that are delivered to this topic")
+    parser.add_argument("--group", help="list only messages of this consumer group, or of this producer group's halves")
+    parser.add_argument(
+        "--limit",
+        type=count,
+        default=1000,
+        metavar="N",
+        help="list at most N messages (default: 1000); all are counted",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    with open_named_store(args, out) as store:
+        store.settle_log_end()
+        kinds = KINDS if args.kind is None else (args.kind,)
+        waiting = find_waiting(store, args.limit, kinds=kinds, topic=args.topic, group=args.group)
+        for message in waiting.rows:
+            out.record(_record(message), _COLUMNS)
+        is_complete = not waiting.unknown and not store.unread and not store.reading.undecoded
+        if out.as_json:
+            out.record(_summary(waiting, is_complete))
+        else:
+            _print_summary(waiting, out)
+    return 0
+
+
+def _record(message: WaitingMessage) -> dict[str, Any]:
+    """Return the JSON record ``waiting``."""
+    return {
+        "type": "waiting",
+        "kind": message.kind,
+        "state": message.state,
+        "topic": message.topic,
+        "queueId": message.queue_id,
+        "queueOffset": message.queue_offset,
+        "physicalOffset": message.physical_offset,
+        "uniqueKey": message.unique_key,
+        "keys": list(message.keys),
+        "forTopic": message.for_topic,
+        "group": message.group,
+        "since": message.since,
+        "due": message.due,
+        "overdueMs": message.overdue_ms,
+        "tries": message.tries,
+        "why": message.why or None,
+    }
+
+
+def _summary(waiting: WaitingMessages, is_complete: bool) -> dict[str, Any]:
+    return {
+        "type": "waitingSummary",
+        "messages": waiting.total,
+        "listed": len(waiting.rows),
+        "complete": is_complete,
+        "newestStoreTimestamp": waiting.newest or None,
+        "kinds": dict(waiting.kinds),
+        "states": dict(waiting.states),
+        "topics": dict(waiting.topics),
+        "groups": dict(waiting.groups),
+        "services": [_service(service) for service in waiting.services],
+        "unknown": waiting.unknown,
+    }
+
+
+def _service(service: ServiceProgress) -> dict[str, Any]:
+    return {
+        "service": service.service,
+        "topic": service.topic,
+        "queueId": service.queue_id,
+        "nextOffset": service.next_offset,
+        "endOffset": service.end_offset,
+        "readTo": service.read_to,
+        "standsStill": service.stalled or None,
+    }
+
+
+def _print_summary(waiting: WaitingMessages, out: Output) -> None:
+    if not waiting.total:
+        out.nothing("-- no message waits in this store")
+    else:
+        listed = len(waiting.rows)
+        limit_words = f"; {listed:,} of them listed (--limit)" if listed < waiting.total else ""
+        newest = f"; the newest message of the store is of {iso_time(waiting.newest)}" if waiting.newest else ""
+        out.line(f"-- {number_of(waiting.total, 'message waits', 'messages wait')}{limit_words}{newest}")
+        out.line(f"-- kinds: {_totals(waiting.kinds)}; {_totals(waiting.states)}")
+        if waiting.topics:
+            out.line(f"-- topics: {_totals(waiting.topics)}")
+        if waiting.groups:
+            out.line(f"-- groups: {_totals(waiting.groups)}")
+    for service in waiting.services:
+        if service.stalled:
+            out.line(f"-- stands still: {service.stalled}")
+    for kind, why in waiting.unknown.items():
+        out.line(f"-- not known: {kind}: {why}")
+
+
+def _totals(counts: Counter[str]) -> str:
+    rows: Sequence[tuple[str, int]] = counts.most_common(_MAX_TOTALS)
+    further = len(counts) - len(rows)
+    return ", ".join(f"{name} {number:,}" for name, number in rows) + (f", and {further:,} more" if further else "")
