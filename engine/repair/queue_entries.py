@@ -237,7 +237,7 @@ def _patches(
         path = f"{folder}/{begin * CQ_UNIT_SIZE:020d}"
         content = new.tobytes()
         if file is not None and file.size == file_size:
-            yield from _differences(path, raw, content, why)
+            yield from differences(path, raw, content, why, NAME)
         elif file is not None or content.count(0) != file_size:
             yield WriteFile(file=path, old=raw if file is not None else None, new=content, why=why, name=NAME)
 
@@ -247,7 +247,8 @@ def _common_file_size(store: StoreSnapshot) -> int:
     return max(set(sizes), key=sizes.count) if sizes else 0
 
 
-def _differences(path: str, old: bytes, new: bytes, why: str) -> Iterator[WriteBytes]:
+def differences(path: str, old: bytes, new: bytes, why: str, name: str) -> Iterator[WriteBytes]:
+    """Yield a patch for each place at which ``new`` differs from ``old``, which are equally long."""
     differing = np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8))
     if not len(differing):
         return
@@ -255,4 +256,4 @@ def _differences(path: str, old: bytes, new: bytes, why: str) -> Iterator[WriteB
     starts = differing[np.concatenate(([0], ends + 1))]
     stops = differing[np.concatenate((ends, [len(differing) - 1]))] + 1
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        yield WriteBytes(file=path, offset=start, old=old[start:stop], new=new[start:stop], why=why, name=NAME)
+        yield WriteBytes(file=path, offset=start, old=old[start:stop], new=new[start:stop], why=why, name=name)

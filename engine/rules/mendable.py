@@ -4,8 +4,9 @@ from __future__ import annotations
 
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "RP01"})
+INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05"})
 TABLES = frozenset({"CF01", "CF03", "CF04"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
 FILES = frozenset({"CL07", "CQ01", "CQ06"})
-ALL = LOG | QUEUES | CHECKPOINT | TABLES | FILES | MISSING_FILES
+ALL = LOG | QUEUES | INDEX | CHECKPOINT | TABLES | FILES | MISSING_FILES
