@@ -7,15 +7,11 @@ from pathlib import Path
 import golden_stores
 import pytest
 from broken_stores import BROKEN
-from controls import FakeControl, StoppedByTest
 from handmade_stores import healthy
 from panes import on_store, wait_until, wait_until_idle
 
-from engine.patching.patches import loads
-from viewer.findings import repair_work
 from viewer.findings.pane import FindingsPane
-from viewer.findings.repair_model import PatchRow, RepairModel, compared_rows
-from viewer.runtime import places
+from viewer.findings.repair_model import compared_rows
 
 
 @pytest.fixture
@@ -26,56 +22,6 @@ def root(tmp_path: Path) -> Path:
     BROKEN["CL01"](path, store)
     BROKEN["CK05"](path, store)
     return path
-
-
-def test_a_mended_copy_has_no_finding_and_the_store_is_unchanged(root, tmp_path) -> None:
-    before = golden_stores.fingerprint(root)
-    plan = repair_work.plan(FakeControl(), root, None, ())
-    assert [repair.name for repair in plan.repairs] == ["log", "checkpoint"]
-    copy = repair_work.mend_copy(FakeControl(), root, None, plan.patches, tmp_path / "mended")
-    repair_work.save_patches(plan.patches, tmp_path / "patches.json")
-    assert repair_work.plan(FakeControl(), copy, None, ()).current.findings == ()
-    assert tuple(loads((tmp_path / "patches.json").read_bytes())) == plan.patches
-    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["mended", "patches.json", "store"]
-
-
-def test_a_stop_concludes_nothing_and_leaves_no_copy(root, tmp_path) -> None:
-    plan = repair_work.plan(FakeControl(), root, None, ("checkpoint",))
-    with pytest.raises(StoppedByTest):
-        repair_work.plan(FakeControl(1), root, None, ())
-    with pytest.raises(StoppedByTest):
-        repair_work.mend_copy(FakeControl(2), root, None, plan.patches, tmp_path / "mended")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["store"]
-
-
-def test_each_choice_has_a_plan_and_a_command(root) -> None:
-    model = RepairModel()
-    assert model.begin() == ()
-    model.end(repair_work.plan(FakeControl(), root, None, ()))
-    assert model.begin() is None
-    assert model.command("S") == ["storescope", "repair", "S", "--apply"]
-    everything = model.plan
-    model.take("log", taken=False)
-    assert model.plan is None
-    assert model.begin() == ("checkpoint",)
-    model.take("log", taken=True)
-    model.end(None, "Stopped.")
-    assert (model.plan, model.error) == (everything, "")
-    model.take("log", taken=False)
-    model.end(repair_work.plan(FakeControl(), root, None, model.begin()))
-    assert model.command("S")[-2:] == ["--finding", "checkpoint"]
-    assert [row.mended for row in compared_rows(model.plan)[:1]] == ["CL01"]
-    model.take("checkpoint", taken=False)
-    assert (model.begin(), model.plan, model.chosen) == (None, None, ())
-
-
-def test_a_patch_leads_to_what_is_there_now(root) -> None:
-    patches = repair_work.plan(FakeControl(), root, None, ()).patches
-    rows = [PatchRow(number, patch) for number, patch in enumerate(patches, 1)]
-    in_log = next(row for row in rows if row.file.startswith("commitlog/"))
-    assert in_log.place == places.log(int(Path(in_log.file).name) + in_log.offset)
-    assert next(row for row in rows if row.file == "checkpoint").place.kind == "checkpoint"
 
 
 def test_repairs_are_taken_or_left_and_written_into_a_copy(qapp, root, tmp_path) -> None:
