@@ -23,13 +23,20 @@ from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import ConsumerOffset, delay_offsets
 from engine.codec.message import Unit
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
 from engine.inspection.groups import Permissions, open_checkpoints, read_permissions, split_retry_topic
 from engine.inspection.rocksdb_rows import MessageRow
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
-from engine.inspection.stalled_services import StalledService, levels_beyond_queues, settled_halves, stalled_services
+from engine.inspection.stalled_services import (
+    SETTLE_MS,
+    StalledService,
+    levels_beyond_queues,
+    settled_halves,
+    stalled_services,
+)
 from engine.sentences import sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
@@ -41,12 +48,14 @@ from engine.system_names import (
     TIMER_TOPIC,
     TRANSACTION_GROUP,
 )
+from engine.times import local_time_text
 
 Kind = Literal["delay", "timer", "half", "pop", "retry"]
 KINDS: tuple[Kind, ...] = ("delay", "timer", "half", "pop", "retry")
-State = Literal["waiting", "overdue", "again", "ready", "open"]
+State = Literal["waiting", "overdue", "again", "ready", "open", "passedOver"]
 """``waiting``: not due; ``overdue``: due at the newest store time; ``again``: overdue, and the log has it in its real
-topic already; ``ready``: in a retry topic, its group can read it; ``open``: a half message without an outcome.
+topic already; ``ready``: in a retry topic, its group can read it; ``open``: a half message without an outcome;
+``passedOver``: the timer left it behind and never delivers it.
 """
 
 
@@ -147,7 +156,7 @@ def find_waiting(
             overdue.append(message)
         else:
             _add(waiting, first, _with_reason(message, stalled, permissions))
-    delivered = _delivered(store, overdue)
+    delivered, _ = _delivered(store, overdue)
     for message in overdue:
         key = message.unique_key or ""
         offset = max(delivered.get((key, delivery_topic), -1) for delivery_topic in _delivery_topics(message))
@@ -261,41 +270,93 @@ def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
         return
     store.rocksdb_rows.require("timer")
     queue = _known_queues(store).get(TIMER_TOPIC, {}).get(0)
-    rows_have_keys: set[str] = set()
+    keys_of_rows: set[str] = set()
     if store.rocksdb_rows.has_timers:
         for row in store.rocksdb_rows.rows("timer"):
             if row.unique_key:
-                rows_have_keys.add(row.unique_key)
+                keys_of_rows.add(row.unique_key)
             if row.state == "waiting" and not (row.topic or "").startswith(REVIVE_PREFIX):
                 yield _row_message("timer", row, newest, row.time)
     if queue is None:
         return
+    reach = _read_timer_reach(store)
+    latest: dict[str, WaitingMessage] = {}
+    for unit, queue_offset, _ in _units(store, queue, 0):
+        cancelled_key = unit.properties.get(props.TIMER_DEL_UNIQUE_KEY)
+        if cancelled_key is not None:
+            latest.pop(cancelled_key.rpartition("+")[2], None)
+            continue
+        due = unit.properties.get(props.TIMER_OUT_MS, "")
+        if due.isdecimal() and not unit.properties.get(props.REAL_TOPIC, "").startswith(REVIVE_PREFIX):
+            message = _message("timer", unit, queue_offset, newest, int(due))
+            latest[unit.unique_key or f"@{unit.offset}"] = message  # a rolled message is stored again
+    left_wheel = []
+    for key, message in latest.items():
+        if reach.is_ahead(message):
+            if key not in keys_of_rows:
+                yield message
+        elif message.unique_key and store.lock_state != "held":
+            left_wheel.append(message)
+    delivered, damage = _delivered(store, left_wheel)
+    for message in left_wheel:
+        offset = delivered.get((message.unique_key or "", message.for_topic or ""), -1)
+        if message.unique_key in keys_of_rows or offset > (message.physical_offset or 0):
+            continue
+        if damage is not None:
+            raise CannotRead(
+                sentence("the log is damaged at {offset:,}: a message may have been delivered there", offset=damage),
+                file=store.log.file_name(damage),
+            )
+        is_settled = (message.due or 0) <= newest - SETTLE_MS
+        why = reach.why_never(message) if is_settled or not reach.is_read_past(message) else ""
+        yield replace(message, state="passedOver", why=why) if why else message
+
+
+@dataclass(frozen=True, slots=True)
+class _TimerReach:
+    """How far the timer has come: messages before ``put_to`` of the timer queue are in the wheel, or have a row, and
+    those that were due before ``read_to`` (ms) have left it. The wheel has its own numbers where there are rows.
+    """
+
+    put_to: int
+    read_to: int
+    wheel_put_to: int = 0
+    wheel_read_to: int = 0
+    has_rows: bool = False
+
+    def is_ahead(self, message: WaitingMessage) -> bool:
+        """Return True if the timer still has to put or to deliver the message."""
+        offset, due = message.queue_offset or 0, message.due or 0
+        if offset >= self.put_to or (offset < self.wheel_put_to and due >= self.wheel_read_to):
+            return True
+        return not self.has_rows and due >= self.read_to
+
+    def is_read_past(self, message: WaitingMessage) -> bool:
+        """Return True if the timer has read on behind the due time."""
+        return (message.due or 0) < self.read_to
+
+    def why_never(self, message: WaitingMessage) -> str:
+        """Words for why a message that the log does not have again is never delivered."""
+        if not self.is_read_past(message):
+            return sentence("it has no row: it is never delivered")
+        return sentence(
+            "the timer has read up to {time}, and the log does not have the message again",
+            time=local_time_text(self.read_to),
+        )
+
+
+def _read_timer_reach(store: StoreSnapshot) -> _TimerReach:
+    assert store.paths is not None
     raw = store.small_file(store.paths.timercheck)
     try:
         check = timer.decode_check(raw) if raw else None
     except CorruptUnit as error:
         raise CannotRead(str(error), file=str(store.paths.timercheck)) from error
-    read_to, put_to = (check.last_read_time, check.queue_offset) if check is not None else (0, 0)
-    latest: dict[str, tuple[Unit, int, int]] = {}
-    without_key = []
-    for unit, queue_offset, _ in _units(store, queue, 0):
-        cancelled = unit.properties.get(props.TIMER_DEL_UNIQUE_KEY)
-        if cancelled is not None:
-            latest.pop(cancelled.rpartition("+")[2], None)
-            continue
-        due = unit.properties.get(props.TIMER_OUT_MS, "")
-        if not due.isdecimal() or unit.properties.get(props.REAL_TOPIC, "").startswith(REVIVE_PREFIX):
-            continue
-        is_in_wheel = queue_offset < put_to and int(due) >= read_to
-        is_new = queue_offset >= put_to and not store.rocksdb_rows.has_timers
-        if not is_in_wheel and not is_new:
-            continue
-        if not unit.unique_key:
-            without_key.append((unit, queue_offset, int(due)))
-        elif unit.unique_key not in rows_have_keys:
-            latest[unit.unique_key] = unit, queue_offset, int(due)  # a rolled message is stored again
-    for unit, queue_offset, due_ms in chain(latest.values(), without_key):
-        yield _message("timer", unit, queue_offset, newest, due_ms)
+    put_to, read_to = (check.queue_offset, check.last_read_time) if check is not None else (0, 0)
+    if not store.rocksdb_rows.has_timers:
+        return _TimerReach(put_to, read_to)
+    progress = store.rocksdb_rows.timer_progress()
+    return _TimerReach(progress.scanned or 0, progress.timeline or 0, put_to, read_to, has_rows=True)
 
 
 def _halves(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
@@ -505,25 +566,32 @@ def _delivery_topics(message: WaitingMessage) -> tuple[str, ...]:
 # -- messages that were delivered although the saved offset is before them
 
 
-def _delivered(store: StoreSnapshot, overdue: Sequence[WaitingMessage]) -> dict[tuple[str, str], int]:
-    """(Unique key, topic) → log offset of the last unit, for the messages in ``overdue`` that the log has again."""
+def _delivered(
+    store: StoreSnapshot, overdue: Sequence[WaitingMessage]
+) -> tuple[dict[tuple[str, str], int], int | None]:
+    """(Unique key, topic) → log offset of the last unit, for the messages in ``overdue`` that the log has again; and
+    the offset of the first damage, in which there may be others.
+    """
     wanted = {(message.unique_key, topic) for message in overdue for topic in _delivery_topics(message)}
     offsets = [message.physical_offset for message in overdue if message.physical_offset is not None]
     delivered: dict[tuple[str, str], int] = {}
     if not offsets:
-        return delivered
+        return delivered, None
     names = TopicTable()
     numbers = np.array(
         [names.number_of(topic.encode(errors="surrogatepass")) for topic in {name for _, name in wanted}]
     )
+    damage: int | None = None
     for block in scan_log(store.log, min(offsets), None, crc=False, with_tags=False, topics=names):
+        if isinstance(block, Damage) and damage is None:
+            damage = block.offset
         if not isinstance(block, UnitColumns) or not block.count:
             continue
         for offset in block.offset[: block.count][np.isin(block.topic_id[: block.count], numbers)].tolist():
             unit = store.log.seen_at(offset, crc=False)
             if isinstance(unit, Unit) and (unit.unique_key, unit.topic) in wanted:
                 delivered[unit.unique_key or "", unit.topic] = offset
-    return delivered
+    return delivered, damage
 
 
 # -- services

@@ -299,7 +299,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
     },
     "waiting": {
         "kind": {"delay", "timer", "half", "pop", "retry"},
-        "state": {"waiting", "overdue", "again", "ready", "open"},
+        "state": {"waiting", "overdue", "again", "ready", "open", "passedOver"},
         "topic": OPTIONAL_TEXT,
         "queueId": OPTIONAL_NUMBER,
         "queueOffset": OPTIONAL_NUMBER,

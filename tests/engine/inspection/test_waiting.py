@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from broken_stores import level_stands_still, table
 from handmade_stores import HandmadeStore, healthy
+from planted_faults import patch
 
 from engine.codec.message import Unit
 from engine.inspection import open_store
@@ -135,6 +138,41 @@ def test_limit_topic_group_and_kind_choose_rows_and_totals(golden):
     assert waiting_in(root, topic="OrderEvents").kinds == {"pop": 6, "retry": 1}
     assert waiting_in(root, group="shop").kinds == {"half": 3}
     assert waiting_in(root, kinds=("timer",)).kinds == {"timer": 3}
+
+
+@pytest.fixture
+def timers(golden, tmp_path) -> tuple[Path, Unit, Path, int]:
+    """A copy of a broker's store, the first timer message where it was delivered, its file and its position there."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-retries"), root, ignore=shutil.ignore_patterns("timerwheel"))
+    with open_store(root) as store:
+        for item in store.units():
+            if isinstance(item, Unit) and item.topic == "OrderEvents" and "TIMER_OUT_MS" in item.properties:
+                file = store.log.sequence.find(item.offset)
+                assert file is not None
+                return root, item, Path(file.path), item.offset - file.start_offset
+    raise AssertionError
+
+
+@pytest.mark.golden
+def test_a_message_that_the_timer_skipped_does_not_come(timers):
+    root, unit, path, position = timers
+    key = (unit.unique_key or "").encode()
+    patch(path, path.read_bytes().index(key, position), bytes(reversed(key)))
+    waiting = waiting_in(root, kinds=("timer",))
+    (row,) = (row for row in waiting.rows if row.state == "passedOver")
+    assert row.unique_key == unit.unique_key
+    assert "the log does not have the message again" in row.why
+    assert waiting.states == {"waiting": 7, "passedOver": 1}
+
+
+@pytest.mark.golden
+def test_a_message_may_have_been_delivered_where_the_log_is_damaged(timers):
+    root, unit, path, position = timers
+    patch(path, position, bytes(unit.size))
+    waiting = waiting_in(root, kinds=("timer",))
+    assert waiting.states == {"waiting": 7}
+    assert "the log is damaged" in waiting.unknown["timer"]
 
 
 def delayed(steps: int, step: int = 30_000, *, key: str = "") -> HandmadeStore:
