@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,8 @@ from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
 
 CHECKPOINT, TABLES_NAME, FILES = "checkpoint", "tables", "files"
+MOVED_FOLDER = "removed-by-repair"
+"""Folder of the store into which foreign files are moved; a broker does not look at it."""
 
 
 def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], release: Release) -> Repair | None:
@@ -190,6 +193,9 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             target = f"{Path(file.path).parent.relative_to(store.path).as_posix()}/{file.own_name}"
             patch = _move(store, Path(file.path), target, why, FILES)
             patches += [patch] if patch is not None else []
+    for finding in findings:
+        if finding.id == "DK01" and finding.severity == "error" and finding.file:
+            patches += _moved_out(store, Path(finding.file))
     log_files = store.log.sequence.files
     queues = [queue for by_id in store.file_topics().values() for queue in by_id.values()]
     for files in (log_files, *(queue.files for queue in queues)):
@@ -202,8 +208,19 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
         return None
     gains = sentence("a broker starts with these files")
     return Repair(
-        FILES, mendable.FILES, sentence("Rename and remove files at which a start ends"), tuple(patches), gains
+        FILES, mendable.FILES, sentence("Rename, move or remove files at which a start ends"), tuple(patches), gains
     )
+
+
+def _moved_out(store: StoreSnapshot, path: Path) -> Iterator[Patch]:
+    """Yield the patch that moves a file that is none of RocketMQ's out of the folders of log and queues."""
+    info = store.reading.status(path)
+    if info is None or not stat.S_ISREG(info.st_mode) or not path.is_relative_to(store.path):
+        return
+    why = sentence("the file is none of RocketMQ's, and a broker does not start with it")
+    patch = _move(store, path, f"{MOVED_FOLDER}/{path.relative_to(store.path).as_posix()}", why, FILES)
+    if patch is not None:
+        yield patch
 
 
 def _move(store: StoreSnapshot, path: Path, target: str, why: str, name: str) -> MoveFile | None:

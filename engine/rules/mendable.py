@@ -8,5 +8,5 @@ INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05"})
 TABLES = frozenset({"CF01", "CF03", "CF04"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
-FILES = frozenset({"CL07", "CQ01", "CQ06"})
+FILES = frozenset({"CL07", "CQ01", "CQ06", "DK01"})
 ALL = LOG | QUEUES | INDEX | CHECKPOINT | TABLES | FILES | MISSING_FILES

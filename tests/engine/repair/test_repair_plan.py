@@ -14,7 +14,7 @@ from engine.rules import mendable
 
 MENDED = (
     *("CL01", "CL02", "CL03", "CL05", "CL09", "CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ17", "RP01"),
-    *("CK02", "CK04", "CK05", "IX01", "IX02", "IX03", "IX09"),
+    *("CK02", "CK04", "CK05", "IX01", "IX02", "IX03", "IX09", "DK01"),
 )
 
 

@@ -94,6 +94,18 @@ def test_a_log_file_gets_its_own_name_back(tmp_path):
     assert file.exists()
 
 
+def test_foreign_files_are_moved_out_of_log_and_queues(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    foreign = ("commitlog/readme.txt", "consumequeue/Orders/0/x.bak")
+    for name in foreign:
+        (root / name).write_text("note")
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert [(root / "removed-by-repair" / name).read_text() for name in foreign] == ["note", "note"]
+    with open_store(root) as opened:
+        assert found(opened) == []
+
+
 def test_an_empty_last_file_of_the_log_goes(tmp_path):
     root = healthy().write(tmp_path / "store")
     last = max((root / "commitlog").iterdir())
