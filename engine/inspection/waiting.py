@@ -37,7 +37,7 @@ from engine.inspection.stalled_services import (
     settled_halves,
     stalled_services,
 )
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
     HALF_TOPIC,
@@ -259,9 +259,11 @@ def _delayed(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
     if not queues:
         return
     offset_by_level = _level_offsets(store)
+    reader = _UnitReader(store)
     for queue_id, queue in sorted(queues.items()):
-        for unit, queue_offset, due in _units(store, queue, offset_by_level.get(queue_id + 1, 0)):
+        for unit, queue_offset, due in reader.units(queue, offset_by_level.get(queue_id + 1, 0)):
             yield _message("delay", unit, queue_offset, newest, due if due > 0 else None)
+    reader.require_whole()
 
 
 def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
@@ -281,7 +283,8 @@ def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
         return
     reach = _read_timer_reach(store)
     latest: dict[str, WaitingMessage] = {}
-    for unit, queue_offset, _ in _units(store, queue, 0):
+    reader = _UnitReader(store)
+    for unit, queue_offset, _ in reader.units(queue, 0):
         cancelled_key = unit.properties.get(props.TIMER_DEL_UNIQUE_KEY)
         if cancelled_key is not None:
             latest.pop(cancelled_key.rpartition("+")[2], None)
@@ -297,6 +300,7 @@ def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
                 yield message
         elif message.unique_key and store.lock_state != "held":
             left_wheel.append(message)
+    reader.require_whole()
     delivered, damage = _delivered(store, left_wheel)
     for message in left_wheel:
         offset = delivered.get((message.unique_key or "", message.for_topic or ""), -1)
@@ -369,15 +373,17 @@ def _halves(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
         return
     offsets = _group_offsets(store, TRANSACTION_GROUP)
     settled = settled_halves(store)
+    reader = _UnitReader(store)
     for queue_id, queue in sorted(queues.items()):
         latest: dict[str, tuple[Unit, int]] = {}
-        for unit, queue_offset, _ in _units(store, queue, offsets.get((HALF_TOPIC, queue_id), 0)):
+        for unit, queue_offset, _ in reader.units(queue, offsets.get((HALF_TOPIC, queue_id), 0)):
             key = unit.unique_key or f"@{unit.offset}"
             latest.pop(key, None)  # a check stores the half message again
             if queue_offset not in settled:
                 latest[key] = unit, queue_offset
         for unit, queue_offset in latest.values():
             yield _message("half", unit, queue_offset, newest, None)
+    reader.require_whole()
 
 
 def _popped(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
@@ -420,15 +426,17 @@ def _retries(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
     rows = [row for row in _offsets(store) if row.mode != "broadcast"]
     groups = {row.group for row in rows}
     offsets = {(row.group, row.topic): row.offsets for row in rows}
+    reader = _UnitReader(store)
     for topic, queues in sorted(topics.items()):
         group, _ = split_retry_topic(topic, groups)
         for queue_id, queue in sorted(queues.items()):
             next_offset = offsets.get((group, topic), {}).get(queue_id)
             why = "" if next_offset is not None else sentence("its group has no offset in this retry topic")
-            for unit, queue_offset, _ in _units(store, queue, max(next_offset or 0, 0)):
+            for unit, queue_offset, _ in reader.units(queue, max(next_offset or 0, 0)):
                 message = _message("retry", unit, queue_offset, newest, None)
                 for_topic = _subscribed_topic(unit, topic, group)
                 yield replace(message, state="ready", group=group, for_topic=for_topic, why=why)
+    reader.require_whole()
 
 
 # -- rows
@@ -462,12 +470,35 @@ def _group_offsets(store: StoreSnapshot, group: str) -> dict[tuple[str, int], in
     return {(row.topic, queue_id): offset for row in rows for queue_id, offset in row.offsets.items()}
 
 
-def _units(store: StoreSnapshot, queue: AnyQueue, start: int) -> Iterator[tuple[Unit, int, int]]:
-    """Units from queue offset ``start`` on with queue offset and tags code of the entry; damaged ones are skipped."""
-    for entry in queue.entries(max(start, queue.first_in_log), queue.max_offset):
-        unit = store.log.seen_at(entry.physical_offset, crc=False) if entry.state == "entry" else None
-        if isinstance(unit, Unit):
-            yield unit, entry.queue_offset, entry.tags_code
+class _UnitReader:
+    """Reads the units of queues, and notes the log offsets at which no unit can be read."""
+
+    def __init__(self, store: StoreSnapshot) -> None:
+        self._store = store
+        self._gaps: list[int] = []
+
+    def units(self, queue: AnyQueue, start: int) -> Iterator[tuple[Unit, int, int]]:
+        """Units from queue offset ``start`` on, with queue offset and tags code of the entry."""
+        for entry in queue.entries(max(start, queue.first_in_log), queue.max_offset):
+            if entry.state != "entry":
+                continue
+            unit = self._store.log.seen_at(entry.physical_offset, crc=False)
+            if isinstance(unit, Unit):
+                yield unit, entry.queue_offset, entry.tags_code
+            else:
+                self._gaps.append(entry.physical_offset)
+
+    def require_whole(self) -> None:
+        """Raise :class:`CannotRead` if an entry led to no unit: it is not known what waits there."""
+        if self._gaps:
+            raise CannotRead(
+                plural(
+                    "{n:,} entry leads to no message: at {offset:,} of the log nothing can be read",
+                    "{n:,} entries lead to no message: the first to {offset:,} of the log, where nothing can be read",
+                    n=len(self._gaps),
+                    offset=self._gaps[0],
+                )
+            )
 
 
 def _message(kind: Kind, unit: Unit, queue_offset: int, newest: int, due: int | None) -> WaitingMessage:

@@ -228,6 +228,17 @@ def test_a_table_that_no_broker_can_load_leaves_its_kinds_unknown(tmp_path):
     assert waiting.unknown.keys() >= {"delay"}
 
 
+def test_an_entry_without_a_legible_message_leaves_its_kind_incomplete(tmp_path):
+    store = delayed(2)
+    offset = store.units[0].offset
+    store.log = bytearray(store.log)
+    store.log[offset : offset + store.units[0].size] = b"\xee" * store.units[0].size
+    root = store.write(tmp_path / "store")
+    waiting = waiting_in(root, kinds=("delay",))
+    assert waiting.total == 0
+    assert waiting.unknown["delay"].startswith("1 entry leads to no message: at 0 of the log")
+
+
 def test_states_are_counted(tmp_path):
     root = delayed(2).write(tmp_path / "store")
     assert waiting_in(root).states == Counter({"overdue": 1})
