@@ -108,7 +108,7 @@ class Disk(Protocol):
         """Truncate the file and write it (creating parents); with ``sync`` bytes and name survive a power loss."""
 
     def replace(self, source: Path, target: Path) -> None:
-        """Rename ``source`` over ``target`` atomically."""
+        """Rename ``source`` over ``target`` atomically; parents of ``target`` are created."""
 
     def move_folder(self, source: Path, target: Path) -> None:
         """Rename a folder with its content atomically (parents of ``target`` are created; ``target`` must not
@@ -254,6 +254,7 @@ class RealDisk:
 
     def replace(self, source: Path, target: Path) -> None:
         with self._files.at_work(str(target)):
+            target.parent.mkdir(parents=True, exist_ok=True)
             source.replace(target)
 
     def move_folder(self, source: Path, target: Path) -> None:

@@ -195,3 +195,14 @@ def test_patches_that_do_not_fit_are_refused(broken, tmp_path, capsys):
     assert main(["check", str(broken), "--patched", str(patches)]) == 3
     assert "expected a list of patches" in capsys.readouterr().err
     assert main(["recover", str(broken), "--apply", "--patched", str(patches), "--yes"]) == 2
+
+
+def test_a_foreign_file_is_moved_out_and_brought_back(tmp_path, capsys):
+    root = healthy().write(tmp_path / "store")
+    (root / "commitlog" / "readme.txt").write_text("note")
+    before = golden_stores.fingerprint(root)
+    assert main(["repair", str(root), "--apply", "--yes"]) == 0
+    assert (root / "removed-by-repair" / "commitlog" / "readme.txt").read_text() == "note"
+    (folder,) = kept_in(tmp_path)
+    assert main(["repair", str(root), "--undo", str(folder), "--yes"]) == 0
+    assert same(root, before) == []
