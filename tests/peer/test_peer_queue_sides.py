@@ -116,8 +116,11 @@ def test_a_start_does_with_the_other_side_what_we_say(release, older, is_closed,
     if not is_closed:
         assert differing == {}
     elif older == "rocksdb":  # one entry is lacking in the middle
-        (queue,) = differing.values()
-        assert queue.files == queue.rocksdb
+        # Or the rows were not yet written when the start compared the ends: then the queue begins anew at its end.
+        assert differing
+        for queue in differing.values():
+            assert queue.files is not None
+            assert queue.rocksdb in (queue.files, (queue.files[1], queue.files[1]))
     else:  # an entry is lacking in the files: the RocksDB begins anew at their end
         (queue,) = differing.values()
         assert queue.rocksdb == (queue.files[1], queue.files[1])

@@ -281,6 +281,8 @@ VALUES = frozenset(
         "configValue",
         "configChange",
         "tried",
+        "repairEffect",
+        "patch",
         "plug",
         "twoWays",
         "reading",

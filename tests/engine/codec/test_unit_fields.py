@@ -30,6 +30,7 @@ OWN_SPELLING = {name for name in BY_NAME if name.lower() != name}
 OTHER_LISTS = {
     "engine/cli/commands/rows.py": "the table of RocksDB rows on a terminal: which columns, and how wide",
     "engine/inspection/records.py": "the record of a RocksDB row, with the place of its message",
+    "engine/cli/commands/waiting.py": "the table of waiting messages on a terminal: which columns, and how wide",
     "engine/cli/commands/units.py": "the table of units on a terminal: which columns, and how wide",
     "engine/codec/salvage.py": "fields whose mended value is whatever makes the rest fit",
     "engine/pipeline/export.py": "who makes the columns that are no numbers",

@@ -42,6 +42,8 @@ JOBS: dict[str, tuple[str, Args]] = {
     "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),
     "queues.verdict_work:count": ("commitlog", lambda _tmp: ([(("StockReserved", 0), Verdicts())], 100)),
     "where.work:where_of": ("commitlog", lambda _tmp: (WhereQuery("nowhere to be found"),)),
+    "findings.repair_work:plan": ("commitlog", lambda _tmp: ((),)),
+    "findings.repair_work:mend_copy": ("commitlog", lambda tmp: ((), tmp / "mended")),
 }
 """Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
 IN_A_THREAD = {
@@ -95,7 +97,8 @@ def test_a_job_reports_what_it_could_not_read(name: str, how: str, orders: Path,
     assert disk.hit, "the job never came to the place that fails"
     assert [item.file for item in unread] == [disk.hit]
     assert isinstance(error, CannotRead | None), error
-    if name == "runtime.store_work:plan":
+    assert not (tmp_path / "mended").exists()
+    if name in ("runtime.store_work:plan", "findings.repair_work:plan"):
         assert value is None, "no plan is made over what was not seen"
 
 
