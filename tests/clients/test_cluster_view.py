@@ -99,7 +99,7 @@ async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
             queues = [queue for queue in state.queues if queue.topic == TOPIC]
             if group is not None and len(group.clients) == 2 and queues and not state.refusals:
                 owners = {group.owners(queue) for queue in queues}
-                lag = state.lag(GROUP)
+                lag = state.behind(GROUP)
                 if len(owners) == 2 and all(map(len, owners)) and not sum(lag.get(item, 1) for item in queues):
                     return state
             assert time.monotonic() < end, f"timed out: {state}"
@@ -153,12 +153,12 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     assert ends == {tuple(line[:4]) for line in topic if line[:1] == ["broker-a"]}
     lags = {
         (queue.broker, str(queue.queue_id), str(state.offsets(MIN_SHOWN_LAG)[queue]), str(lag))
-        for queue, lag in state.lag(MIN_SHOWN_LAG).items()
+        for queue, lag in state.behind(MIN_SHOWN_LAG).items()
     }
     rows = [line for line in progress if line[:2] == [TOPIC, "broker-a"]]
     assert rows, progress
     assert lags == {(line[1], line[2], line[4], next(word for word in line[5:] if word.isdigit())) for line in rows}
-    assert sum(state.lag(MIN_SHOWN_LAG).values()) == MESSAGES - 4
+    assert sum(state.behind(MIN_SHOWN_LAG).values()) == MESSAGES - 4
     total = re.search(r"Diff Total: (\d+)", " ".join(" ".join(line) for line in progress))
     assert total is not None
     assert int(total[1]) == MESSAGES - 4
