@@ -6,7 +6,7 @@ A repair is offered only if the next start loses no more with it than without it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.store.recovery.plan import RecoveryPlan
 
-Maker = Callable[[StoreSnapshot, Sequence[Finding]], Repair | None]
 NAMES = (
     state_files.FILES,
     state_files.TABLES_NAME,

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from engine.repair.repair_plan import RepairPlan
     from viewer.runtime.control import Control
 
-STAGING = ".storescope-mended"
-
 
 def plan(control: Control, path: Path, config: MessageStoreConfig | None, names: tuple[str, ...]) -> RepairPlan:
     """Work out what can be mended in the store at ``path`` by the repairs ``names``; by all of them without names.
@@ -56,27 +54,16 @@ def mend_copy(
     ``target`` is absent or an empty directory outside of the store. Raises StoreError, OSError, and what
     ``control.check`` raises; then the copy is removed.
     """
-    from engine.files.temporary_folders import staged
-    from engine.inspection.copy_out import copy_out, plan_copy
-    from engine.mapped.disk import RealDisk
-    from engine.patching.apply import apply_patches
+    from engine.repair.mended_copy import copy_mended
 
-    plan_copy(path, target)
     config_of_copy(path, config)  # raises if a part of the store lies elsewhere
-    with staged(target, STAGING) as folder:
-        copy = plan_copy(path, folder)
 
-        def progress(done: int) -> None:
-            control.check()
-            control.report(done, copy.bytes)
+    def progress(done: int, total: int) -> None:
+        control.check()
+        control.report(done, total)
 
-        control.check()
-        done = copy_out(copy, progress)
-        done.manifest.unlink()  # it has the hashes of the files before the patches
-        control.check()
-        apply_patches(folder, PatchList(patches), RealDisk())
-        control.check()
-    return target
+    control.check()
+    return copy_mended(path, target, patches, progress)
 
 
 def save_patches(patches: Sequence[Patch], target: Path) -> None:

@@ -28,7 +28,6 @@ from engine.english import number_of
 from engine.errors import StoreError, UsageError
 from engine.files.atomic_file import write_atomically
 from engine.files.store_folders import settle_folders
-from engine.inspection.copy_out import copy_out, plan_copy
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import open_store
@@ -37,6 +36,7 @@ from engine.mapped.store_lock import StoreLock
 from engine.patching.apply import apply_patches, check_patches
 from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, WriteBytes, loads
 from engine.releases import Release
+from engine.repair.mended_copy import copy_mended
 from engine.repair.repair import Repair
 from engine.repair.repair_plan import NAMES, RepairPlan, State, plan_repairs
 from engine.rules import mendable
@@ -99,11 +99,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError(sentence("--plan, --to, --apply and --undo exclude each other"))
     if args.undo is not None:
         return undo(args, out)
-    known = {*NAMES, *mendable.ALL}
+    names = {*NAMES, *mendable.ALL}
     for name in args.finding:
-        if name not in known:
+        if name not in names:
             raise UsageError(
-                sentence("nothing mends {name}: expected one of {names}", name=name, names=", ".join(sorted(known)))
+                sentence("nothing mends {name}: expected one of {names}", name=name, names=", ".join(sorted(names)))
             )
     if args.apply:
         _refuse_to_write(args, out)
@@ -248,18 +248,15 @@ def _row(number: int, patch: Patch) -> dict[str, Any]:
 
 
 def _mend_copy(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
-    plan = plan_copy(planned.path, args.to)
     if not planned.patches:
         out.line("No copy was written.")
         return 0
-    with Progress("copy", plan.bytes, out.quiet) as progress:
-        done = copy_out(plan, progress.update)
-    done.manifest.unlink()  # it has the hashes of the files before the patches
-    apply_patches(plan.destination, PatchList(planned.patches), RealDisk())
-    out.record({"type": "patched", "path": str(plan.destination), "patches": len(planned.patches), "kept": None})
+    with Progress("copy", 1, out.quiet) as progress:
+        copy = copy_mended(planned.path, args.to, planned.patches, progress.update)
+    out.record({"type": "patched", "path": str(copy), "patches": len(planned.patches), "kept": None})
     if not out.as_json:
         patches = number_of(len(planned.patches), "patch", "patches")
-        out.line(f"The mended copy is in {shlex.quote(str(plan.destination))} ({patches}); the store stays as it is.")
+        out.line(f"The mended copy is in {shlex.quote(str(copy))} ({patches}); the store stays as it is.")
     return 0
 
 
