@@ -77,14 +77,14 @@ class _Plan:
     unverified: int = 0
     """Messages put right whose body cannot be checked, because its CRC was overwritten too."""
 
-    def add(self, other: _Plan) -> None:
-        """Add what another plan does."""
-        self.patches += other.patches
-        self.restored += other.restored
-        self.replaced += other.replaced
-        self.unnamed_bytes += other.unnamed_bytes
-        self.shortened += other.shortened
-        self.unverified += other.unverified
+    def add(self, part: _Plan) -> None:
+        """Add the patches and counts of another plan."""
+        self.patches += part.patches
+        self.restored += part.restored
+        self.replaced += part.replaced
+        self.unnamed_bytes += part.unnamed_bytes
+        self.shortened += part.shortened
+        self.unverified += part.unverified
 
 
 def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = ()) -> Repair | None:

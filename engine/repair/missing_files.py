@@ -124,10 +124,10 @@ def _gaps(store: StoreSnapshot) -> list[_Gap]:
         runs = build_runs(rows, 0, units)
         for group in range(len(runs)):
             key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
-            first, last = runs.row[int(runs.start[group])], runs.row[int(runs.start[group + 1]) - 1]
+            first_row, last_row = runs.row[int(runs.start[group])], runs.row[int(runs.start[group + 1]) - 1]
             for gap in gaps:
-                gap.next_numbers.setdefault(key, int(rows.queue_offset[first]))
-            numbers[key] = int(rows.queue_offset[last])
+                gap.next_numbers.setdefault(key, int(rows.queue_offset[first_row]))
+            numbers[key] = int(rows.queue_offset[last_row])
     return gaps
 
 

@@ -112,14 +112,14 @@ def _time_at(store: StoreSnapshot, offset: int) -> int:
 def _newest_unit(store: StoreSnapshot) -> tuple[int, int]:
     """Return store time (ms) and offset of the last unit; zeros if the log has none."""
     for file in reversed(store.log.files):
-        time = last = 0
+        time = offset = 0
         for block in scan_log(store.log, file.start_offset, file.end_offset, crc=False, with_tags=False):
             if isinstance(block, UnitColumns):
                 units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
                 if units:
-                    time, last = int(block.store_timestamp[units - 1]), int(block.offset[units - 1])
+                    time, offset = int(block.store_timestamp[units - 1]), int(block.offset[units - 1])
         if time:
-            return time, last
+            return time, offset
     return 0, 0
 
 
@@ -159,9 +159,9 @@ def _mended_table(store: StoreSnapshot, name: str) -> Patch | None:
         raw = read(name)
     except (CannotRead, CorruptUnit):
         return None
-    other = file_in_other_case(store, name) if raw is None else None
-    if other is not None:
-        return _move(store, folder / other, f"config/{name}", sentence("a broker reads only this name"), TABLES_NAME)
+    misnamed = file_in_other_case(store, name) if raw is None else None
+    if misnamed is not None:
+        return _move(store, folder / misnamed, f"config/{name}", sentence("a broker reads only this name"), TABLES_NAME)
     parsed = table.main.parsed
     if table.main.state == "bad" and parsed is not None and parsed.fault is None and parsed.tail is not None:
         assert raw is not None

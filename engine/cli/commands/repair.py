@@ -237,14 +237,14 @@ def _row(number: int, patch: Patch) -> dict[str, Any]:
     offset: int | None = None
     match patch:
         case WriteBytes():
-            what, size, offset = "write", len(patch.new), patch.offset
+            action, size, offset = "write", len(patch.new), patch.offset
         case RemoveFile():
-            what, size = "remove", patch.size
+            action, size = "remove", patch.size
         case MoveFile():
-            what, size = f"rename to {patch.target}", patch.size
+            action, size = f"rename to {patch.target}", patch.size
         case _:
-            what, size = "write the file", len(getattr(patch, "new", b""))
-    return {"n": number, "file": patch.file, "offset": offset, "bytes": size, "what": what, "why": patch.why}
+            action, size = "write the file", len(getattr(patch, "new", b""))
+    return {"n": number, "file": patch.file, "offset": offset, "bytes": size, "what": action, "why": patch.why}
 
 
 def _mend_copy(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
