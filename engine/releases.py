@@ -64,6 +64,10 @@ class ReleaseRules:
     """getMessage with a filter looks at no more entries of a RocksDB queue than messages are asked for (to 5.5.0)."""
     recovers_rocksdb_queues: bool
     """The start goes by the end of dispatch in the RocksDB, as a plan of ours does (compared with 5.3.3 and later)."""
+    chooses_queue_side: bool
+    """combineCQPreferCQType and combineAssignOffsetCQType count (since 5.3.4): a broker that writes queues into files
+    and into a RocksDB may read the RocksDB.
+    """
     dispatches_flushed_only: bool  # SYNC_FLUSH: units are dispatched when they are on the disk
 
     # Loading and recovery
@@ -181,6 +185,7 @@ _4_9 = ReleaseRules(
     offset_boundaries=False,
     scans_rocksdb_by_count=False,
     recovers_rocksdb_queues=False,
+    chooses_queue_side=False,
     dispatches_flushed_only=False,
     skips_folders=False,
     deletes_empty_last_file=False,
@@ -279,6 +284,7 @@ _5_4 = replace(
     covers="5.4",
     patch="5.4.0",
     writes_tag_entries=True,
+    chooses_queue_side=True,  # since 5.3.4
     clean_start="first-unit",
     recovery_file_limit=10,
     cuts_by_end_after_dispatch=True,

@@ -198,6 +198,15 @@ def open_named_store(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     return store
 
 
+def report_read_side(store: StoreSnapshot, out: Output) -> None:
+    """Say on standard error which queues are read of a store that has queues in files and in a RocksDB."""
+    from engine.inspection.queue_sides import read_side_words
+
+    words = read_side_words(store)
+    if words:
+        out.say(words)
+
+
 def patches_of(args: argparse.Namespace) -> Iterable[Patch]:
     """Return the patches that ``--patched`` names. Raises :class:`engine.patching.patches.BadPatch`."""
     name = getattr(args, "patched", None)

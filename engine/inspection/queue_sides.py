@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from engine.errors import CannotRead
 from engine.inspection.get_message import store_time
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.releases import rules_of
+from engine.rules.queue_sides import Side, loaded_sides, numbering_side, reading_side, refusal, writes_both
 from engine.sentences import join, sentence
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
     from engine.inspection.rocksdb_queue import RocksQueueReader
 
-Side = Literal["files", "rocksdb"]
 BLOCK_ENTRIES = 65_536
 
 
@@ -64,16 +66,28 @@ def find_both_sides(store: StoreSnapshot) -> BothSides | None:
     counting: Side = "rocksdb" if store.rocksdb_queues is not None else "files"
     numbering = counting
     if config is not None:
-        counting, numbering = _side(config.combine_cq_prefer_cq_type), _side(config.combine_assign_offset_cq_type)
+        counting, numbering = reading_side(config, store.release), numbering_side(config, store.release)
     next_start = _next_start(store, counting, numbering)
     return BothSides(folder, counting, _why(store, counting), next_start, numbering, _are_written(store))
 
 
+def read_side_words(store: StoreSnapshot) -> str:
+    """Say which queues are read of a store that has queues in files and in a RocksDB; "" for any other store."""
+    try:
+        both_sides = find_both_sides(store)
+    except CannotRead:
+        return ""
+    if both_sides is None:
+        return ""
+    values = {"folder": both_sides.folder, "why": both_sides.why}
+    if both_sides.counting == "files":
+        return sentence("Queues are read from the files, not from the RocksDB {folder}: {why}", **values)
+    return sentence("Queues are read from the RocksDB {folder}, not from the files: {why}", **values)
+
+
 def _config_of_both(store: StoreSnapshot) -> MessageStoreConfig | None:
     """The configuration if it lets a broker write both kinds of queues."""
-    config = store.config
-    is_both = config is not None and config.store_type == "default" and config.rocksdb_cq_double_write_enable
-    return config if is_both else None
+    return store.config if writes_both(store.config) else None
 
 
 def _are_written(store: StoreSnapshot) -> bool | None:
@@ -83,13 +97,11 @@ def _are_written(store: StoreSnapshot) -> bool | None:
     return False if config is not None and (config.given or config.file is not None) else None
 
 
-def _side(store_type: str) -> Side:
-    return "rocksdb" if store_type.strip().lower() == "defaultrocksdb" else "files"
-
-
 def _why(store: StoreSnapshot, counting: Side) -> str:
     config_of_both = _config_of_both(store)
     if config_of_both is not None and "combineCQPreferCQType" in config_of_both.given:
+        if store.release is not None and not rules_of(store.release).chooses_queue_side:
+            return sentence("{title} does not know combineCQPreferCQType", title=rules_of(store.release).title)
         value = config_of_both.combine_cq_prefer_cq_type
         return sentence("the configuration says so: combineCQPreferCQType={value}", value=value)
     if store.config is not None and "storeType" in store.config.given:
@@ -103,8 +115,11 @@ def _why(store: StoreSnapshot, counting: Side) -> str:
 
 def _next_start(store: StoreSnapshot, counting: Side, numbering: Side) -> str:
     config_of_both = _config_of_both(store)
+    refused = refusal(store.config, store.release)
+    if refused:
+        return sentence("{reason}.", reason=refused)
     if config_of_both is not None:
-        if "defaultrocksdb" not in config_of_both.combine_cq_loading_cq_types.lower():
+        if "rocksdb" not in loaded_sides(config_of_both):
             return sentence("The next start does not touch the RocksDB, because combineCQLoadingCQTypes leaves it out.")
         sentences = [_ADDED] if store.abort else [_ADDED, _SKIPPED]
         if numbering == "rocksdb":

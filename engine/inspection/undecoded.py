@@ -17,6 +17,7 @@ from engine.files.properties_file import parse, read_text
 from engine.mapped.folder_listing import ReadingListing
 from engine.rocksdb.database import LACKS_FAMILY, is_available
 from engine.rules.findings import Part
+from engine.rules.queue_sides import reading_side, writes_both
 from engine.rules.undecoded import (
     SUBJECT_WORDS,
     TABLE_SUBJECTS,
@@ -64,10 +65,12 @@ def part_in_own_mode(store: StoreSnapshot, subject: Subject) -> UndecodedPart | 
 def file_queues_count(store: StoreSnapshot) -> bool:
     """Return True if a broker reads the file queues that exist next to a RocksDB of queues.
 
-    The configuration decides (``storeType``). Without one they count if the last broker wrote them, that is, if they
-    reach the end of the log.
+    The configuration decides (``storeType``, ``combineCQPreferCQType``). Without one they count if the last broker
+    wrote them, that is, if they reach the end of the log.
     """
     config = store.config
+    if config is not None and writes_both(config):
+        return reading_side(config, store.release) == "files"
     if config is not None and "storeType" in config.given:
         return config.store_type == "default"
     newest = max(store.newest_file_entries(), default=None)
@@ -90,7 +93,9 @@ def first_behind_dispatch(store: StoreSnapshot, offset: int) -> Unit | None:
 
 
 def has_rocksdb_queues(store: StoreSnapshot) -> bool:
-    """Return True if the last broker kept its queues in a RocksDB."""
+    """Return True if the last broker kept its queues in a RocksDB, and its tables with them."""
+    if writes_both(store.config):
+        return False
     part = part_in_own_mode(store, "queues")
     return part is not None and part.format == "RocksDB" and not part.may_hold_queues
 
@@ -275,7 +280,8 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
         words = _words(store, part)
         if part.beside_files:
             return sentence(
-                "{what} There are also file queues: storeType (--config) decides which of the two a broker uses.",
+                "{what} There are also file queues: storeType and combineCQPreferCQType (--config) decide which of the "
+                "two a broker uses.",
                 what=words,
             )
         return words

@@ -15,6 +15,7 @@ from engine.cli.options import (
     count,
     number,
     open_named_store,
+    report_read_side,
 )
 from engine.cli.output import Output
 from engine.errors import UsageError
@@ -61,6 +62,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
+        report_read_side(store, out)
         store.settle_log_end()
         unit_filter = _filter(args.tag, args.sql)
         queue_id, offset = _physical(args, store) if args.logical else (args.queue, args.offset)

@@ -7,7 +7,7 @@ import contextlib
 from collections import defaultdict
 from typing import Any
 
-from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store, report_read_side
 from engine.cli.output import Column, Output
 from engine.codec.lite_topics import split_lite_queue
 from engine.errors import CannotRead
@@ -74,6 +74,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     """Print the progress of all groups, or of ``group``. Return 1 if ``group`` is unknown."""
     with open_named_store(args, out) as store:
+        report_read_side(store, out)
         store.settle_log_end()
         waits = _read_waiting(store)
         permissions = _read_permissions(store)

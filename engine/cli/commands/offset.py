@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_command, add_queue, add_store, common_options, number, open_named_store
+from engine.cli.options import (
+    add_command,
+    add_queue,
+    add_store,
+    common_options,
+    number,
+    open_named_store,
+    report_read_side,
+)
 from engine.cli.output import Output, iso_time
 from engine.inspection.get_message import offset_by_time
 
@@ -32,6 +40,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
+        report_read_side(store, out)
         store.settle_log_end()
         queue_offset = offset_by_time(store, args.topic, args.queue, args.time, args.boundary)
     record = {

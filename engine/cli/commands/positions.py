@@ -8,7 +8,15 @@ import argparse
 import asyncio
 from typing import Any
 
-from engine.cli.options import add_command, add_release, add_store, common_options, host_and_port, open_named_store
+from engine.cli.options import (
+    add_command,
+    add_release,
+    add_store,
+    common_options,
+    host_and_port,
+    open_named_store,
+    report_read_side,
+)
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
@@ -44,6 +52,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
+        report_read_side(store, out)
         record = records.positions(positions(store))
     slaves = _slaves(*host_and_port(args.broker)) if args.broker else ()
     if out.as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, number, open_named_store
+from engine.cli.options import add_command, add_store, common_options, number, open_named_store, report_read_side
 from engine.cli.output import Column, Output
 from engine.codec.consume_queue import MAX_EXT_ADDRESS
 from engine.codec.priority import counting_priority
@@ -76,6 +76,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         if args.both:
             return _compare(args, store, out)
+        report_read_side(store, out)
         unbounded = store.queue_entries(args.topic, args.queue)
         queue = unbounded or store.find_queue(args.topic, args.queue)
         moved = find_moved_messages(store, args.topic, args.queue) if unbounded is None else None

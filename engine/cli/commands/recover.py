@@ -19,6 +19,7 @@ from engine.cli.options import (
     common_options,
     open_named_store,
     open_to_write,
+    report_read_side,
     stated_release,
 )
 from engine.cli.output import Column, Output, Progress, escape_controls, size_text
@@ -96,6 +97,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
+        report_read_side(store, out)
         release = stated_release(args, store)
         recovery = _plan_with_progress(store, release, out)
         other_release = compared_with(release)

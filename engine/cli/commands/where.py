@@ -7,7 +7,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store, report_read_side
 from engine.cli.output import Output, Progress, escape_controls, iso_time
 from engine.english import number_of
 from engine.inspection import records
@@ -100,6 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     look_for = where_tagged if args.tag else where
     missing = True
     with open_named_store(args, out) as store:
+        report_read_side(store, out)
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
             for result in look_for(store, args.id, args.topic, args.group, progress.update):

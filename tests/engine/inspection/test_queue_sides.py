@@ -10,7 +10,8 @@ from handmade_stores import healthy
 
 from engine.config import from_mapping
 from engine.inspection import open_store
-from engine.inspection.queue_sides import QueueOnBothSides, compare_sides, find_both_sides
+from engine.inspection.get_message import get_message
+from engine.inspection.queue_sides import QueueOnBothSides, compare_sides, find_both_sides, read_side_words
 
 
 @pytest.fixture
@@ -93,3 +94,84 @@ def test_a_store_with_one_kind_of_queues_has_no_sides(root):
     with open_store(root) as store:
         assert find_both_sides(store) is None
         assert list(compare_sides(store)) == []
+
+
+DOUBLE = {"storeType": "default", "rocksdbCQDoubleWriteEnable": "true"}
+PREFERS_ROCKSDB = {**DOUBLE, "combineCQPreferCQType": "defaultRocksDB"}
+
+
+@pytest.mark.parametrize(
+    ("options", "release", "count"),
+    [
+        (PREFERS_ROCKSDB, None, "in the RocksDB"),
+        ({**PREFERS_ROCKSDB, "combineCQPreferCQType": "DEFAULTROCKSDB"}, "5.4", "in the RocksDB"),
+        ({key: value for key, value in PREFERS_ROCKSDB.items() if key != "storeType"}, "5.5", "in the RocksDB"),
+        (PREFERS_ROCKSDB, "5.3", "in files"),
+        (DOUBLE, None, "in files"),
+        ({**PREFERS_ROCKSDB, "rocksdbCQDoubleWriteEnable": "false"}, None, "in files"),
+    ],
+)
+def test_the_queues_are_read_that_the_broker_reads(root, options, release, count):
+    """With combineCQPreferCQType=defaultRocksDB everything still read the file queues."""
+    rows, *queue = change(root)
+    end = sides(root)[tuple(queue)].files[1]
+    rows.delete_entries(*queue, [end - 1])
+    rows.set_bound(*queue, "max", end - 2)
+    rows.write()
+    with open_store(root, from_mapping(options)[0]) as store:
+        store.release = release
+        found = get_message(store, *queue, 0, max_count=1000)
+        words = read_side_words(store)
+        assert store.find_queue(*queue).in_rocksdb == (count == "in the RocksDB")
+    assert found.count == found.max_offset == (end - 1 if count == "in the RocksDB" else end)
+    assert words.startswith(
+        "Queues are read from the RocksDB" if count == "in the RocksDB" else "Queues are read from the files"
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"combineCQPreferCQType": "RocksDB"},
+        {"combineAssignOffsetCQType": "files"},
+        {"combineCQLoadingCQTypes": "default"},
+    ],
+)
+def test_a_broker_does_not_start_whose_queues_are_not_among_those_that_it_opens(root, wrong):
+    with open_store(root, from_mapping({**PREFERS_ROCKSDB, **wrong})[0]) as store:
+        both = find_both_sides(store)
+    assert "the broker does not start" in both.next_start
+
+
+def test_a_store_with_one_kind_of_queues_needs_no_word_on_which_is_read(root):
+    shutil.rmtree(root / "consumequeue_rocksdb")
+    with open_store(root) as store:
+        assert read_side_words(store) == ""
+
+
+@pytest.mark.golden
+def test_a_store_of_5_5_1_gives_the_same_answers_from_either_side(golden):
+    root = golden("combine-5.5.1")
+    answers = []
+    for options in (DOUBLE, PREFERS_ROCKSDB):
+        with open_store(root, from_mapping(options)[0]) as store:
+            queues = [queue for by_id in store.queues_by_topic().values() for queue in by_id.values()]
+            answers.append(
+                [
+                    (
+                        queue.topic,
+                        queue.queue_id,
+                        queue.min_offset,
+                        queue.max_offset,
+                        [
+                            (entry.queue_offset, entry.physical_offset, entry.size, entry.tags_code)
+                            for entry in queue.entries()
+                        ],
+                    )
+                    for queue in queues
+                ]
+            )
+            in_rocksdb = {queue.in_rocksdb for queue in queues}
+            assert in_rocksdb == {options is PREFERS_ROCKSDB}
+    assert answers[0] == answers[1]
+    assert sum(len(entries) for *_, entries in answers[0]) > 1_000
