@@ -15,6 +15,7 @@ made. Names are relative to the store's directory; those of files elsewhere are 
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import itertools
 import json
@@ -23,6 +24,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -148,6 +150,20 @@ def read(folder: Path) -> BackupJournal:
         if entry is not None:
             _apply_entry(journal, entry)
     return journal
+
+
+def find_backups(root: Path) -> list[BackupJournal]:
+    """Return the backups of the store at ``root`` that lie beside it, newest first. Folders that cannot be read are
+    left out.
+    """
+    real = root.resolve()
+    journals = []
+    for folder in sorted(real.parent.glob(f"{glob.escape(real.name)}.kept-*"), reverse=True):
+        with suppress(OSError, StoreError, KeyError, ValueError, TypeError):
+            journal = read(folder)
+            if journal.store == str(real) and not journal.is_empty:
+                journals.append(journal)
+    return journals
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

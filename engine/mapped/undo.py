@@ -12,10 +12,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
 from engine.files.atomic_file import remove_folder_tree, sync_folder
+from engine.files.store_folders import lock_beside
 from engine.mapped.backup import (
     JOURNAL,
     NO_LINK_ERRORS,
@@ -210,6 +212,26 @@ def finish(journal: BackupJournal, root: Path) -> None:
     for was in journal.files.values():  # the store has the file again: a second name would stop the next writer
         if was.link is not None:
             (journal.folder / was.link).unlink(missing_ok=True)
+
+
+def restore(journal: BackupJournal, root: Path) -> None:
+    """Undo under the locks of all folders that are written.
+
+    Raises :class:`CannotUndo` before anything is changed, :class:`StoreLocked` where another process has the store
+    open, ``OSError``; then it may be called again.
+    """
+    with ExitStack() as locks:
+        for path in (root / "lock", *_locks_elsewhere(journal)):
+            locks.enter_context(StoreLock(path))
+        check(journal, root)
+        undo(journal, root)
+    finish(journal, root)
+
+
+def _locks_elsewhere(journal: BackupJournal) -> list[Path]:
+    """Return the locks of folders outside of the store that an undo writes; their files have absolute names."""
+    names = (*journal.files, *journal.made)
+    return sorted({lock_beside(Path(name).parent) for name in names if Path(name).is_absolute()})
 
 
 def take_back(backup: BackupWriter, error: BaseException) -> None:

@@ -8,6 +8,7 @@ patch is checked against the store before the first byte is written.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.mapped.disk import Disk, put_file
@@ -21,13 +22,20 @@ def check_patches(root: Path, patches: PatchList) -> None:
     PatchedDisk(root, patches).close()
 
 
-def apply_patches(root: Path, patches: PatchList, disk: Disk) -> None:
+def apply_patches(
+    root: Path,
+    patches: PatchList,
+    disk: Disk,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> None:
     """Change the store at ``root`` as ``patches`` say; everything is on the disk when this returns.
 
-    Raises :class:`BadPatch` before anything is written, ``OSError`` if the disk refuses.
+    ``progress`` is called before each patch with the number of patches done and of all. Raises :class:`BadPatch`
+    before anything is written, ``OSError`` if the disk refuses.
     """
     check_patches(root, patches)
-    for patch in patches:
+    for done, patch in enumerate(patches):
+        progress(done, len(patches))
         _apply(patch, root.joinpath(*patch.file.split("/")), root, disk)
 
 

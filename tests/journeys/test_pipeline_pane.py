@@ -21,7 +21,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
-from viewer.lab.confirmations import Confirmation
+from viewer.pane.confirmation import Confirmation
 from viewer.pipeline.pane import PipelinePane
 from viewer.pipeline.stages import StageStrip
 from viewer.pipeline.state import JobState

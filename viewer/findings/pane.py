@@ -119,7 +119,7 @@ class FindingsPane(Pane):
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
-        if self.repair_box is not None:
+        if self.repair_box is not None and session is not None and session is not self.repair_box.session:
             self.repair_box.close()
         super().set_session(session)
         self.model.open(self._checked_store())
@@ -231,7 +231,7 @@ class FindingsPane(Pane):
     # ---- mending -----------------------------------------------------------------------------------------------------
 
     def show_repairs(self) -> None:
-        """Show what can be mended in a window of its own, which only reads the store."""
+        """Show what can be mended, in a window of its own."""
         if self.session is None:
             return
         if self.repair_box is None:

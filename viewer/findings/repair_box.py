@@ -1,12 +1,12 @@
 """The window of what can be mended: the repairs with their gains and costs, the store before and after, the patches.
 
-The store is only read. What is chosen is written into a copy, or saved as a list of patches for the command line.
+What is chosen is written into a copy, saved as a list of patches, or, after a question, made in the store itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QFileDialog, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
+from engine.mapped.backup import find_backups
+from viewer.findings.mend_confirmations import MendConfirmation, UndoConfirmation
 from viewer.findings.repair_model import (
     PatchRow,
     RepairModel,
@@ -23,7 +25,7 @@ from viewer.findings.repair_model import (
     patch_kind,
     repair_lines,
 )
-from viewer.findings.repair_work import mend_copy, save_patches
+from viewer.findings.repair_work import mend, mend_copy, restore, save_patches
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import plain
@@ -32,13 +34,16 @@ from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime.command_line import STORE
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import in_store
-from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, Progress
+from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, Progress, StatusMark
 from viewer.widgets.boxes import column, empty, row, scrolling, splitter
 from viewer.widgets.choices import TickBox
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
+    from engine.mapped.backup import BackupJournal
+    from engine.patching.patches import Patch
+    from engine.repair.mend_in_place import MendedStore
     from engine.repair.repair import Repair
     from engine.repair.repair_plan import RepairPlan
     from viewer.runtime.jobs import Control, Job
@@ -46,6 +51,8 @@ if TYPE_CHECKING:
 
 PLANNING = words("Working out what can be mended")
 COPYING = words("Writing the mended copy")
+MENDING = words("Mending the store")
+RESTORING = words("Undoing a change of the store")
 
 
 class RepairBox(QDialog):
@@ -59,8 +66,12 @@ class RepairBox(QDialog):
 
     def __init__(self, parent: QWidget, session: StoreSession, say: Callable[[str], object]) -> None:
         super().__init__(parent)
-        self._session, self._say = session, say
-        self._closed = self._copying = False
+        self.session, self._say = session, say
+        self._closed = False
+        self._writing = ""
+        """Title of the job that writes; "" while none does."""
+        self.outcome = ""
+        """What the last change of the store itself did."""
         self.model = RepairModel()
         self.setObjectName("repair.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -69,7 +80,8 @@ class RepairBox(QDialog):
         self.resize(px(1080), px(640))
         self.finished.connect(lambda _result: self._on_finished())
         session.jobs.changed.connect(self._progressed)
-        intro = tr("The store is not changed. Take or leave each repair, then save a mended copy.")
+        session.closing.connect(self.close)
+        intro = tr("Nothing is changed yet. Take or leave each repair; then save a mended copy, or apply it here.")
         self.ticks: list[TickBox] = []
         self._repairs = column(gap=4, margins=(10, 8, 10, 8))
         self.compared = RecordView("repair.compared", compared_kind())
@@ -79,6 +91,7 @@ class RepairBox(QDialog):
         self.patches.placeRequested.connect(self.placeRequested)
         self.note = Label("", 12, "text2", wrap=True, select=True)
         self.note.setObjectName("repair.note")
+        self.mark = StatusMark("")
         self.progress = Progress(160)
         self.stop, self.again = Button(tr("Stop")), Button(tr("Try again"))
         self.command = ElidedLine("", 12, "text2", code=True)
@@ -86,10 +99,14 @@ class RepairBox(QDialog):
         self.command.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.copy_command = Button(tr("Copy the command"))
         self.copy_command.setToolTip(tr("It mends the store itself, after a question, and keeps what it changes."))
+        self.undo_change, self.apply = Button(tr("Undo a change…")), Button(tr("Apply…"), "danger")
+        self.undo_change.setToolTip(tr("Restores what Apply… or a command changed in this store, from its backup."))
+        self.apply.setToolTip(tr("Mends the store itself, after a question. What it changes is saved beside it."))
         self.save, self.write = Button(tr("Save patches…")), Button(tr("Save mended copy…"), "primary")
         self.close_button = Button(tr("Close"))
-        for name in ("stop", "again", "save", "write"):
+        for name in ("stop", "again", "save", "write", "apply"):
             getattr(self, name).setObjectName(f"repair.{name}")
+        self.undo_change.setObjectName("repair.undo")
         self.copy_command.setObjectName("repair.copyCommand")
         self.close_button.setObjectName("repair.close")
         self.stop.clicked.connect(self.cancel)
@@ -97,6 +114,8 @@ class RepairBox(QDialog):
         self.copy_command.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command_line()))
         self.save.clicked.connect(self.ask_save)
         self.write.clicked.connect(self.ask_copy)
+        self.apply.clicked.connect(self.ask_apply)
+        self.undo_change.clicked.connect(self.ask_undo)
         self.close_button.clicked.connect(self.reject)
         upper = splitter(False, (scrolling(self._repairs), 480), (self.compared, 560))
         command_line = row(self.command, self.copy_command)
@@ -104,32 +123,36 @@ class RepairBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(14), px(16), px(12))
         layout.setSpacing(px(8))
-        layout.addWidget(Label(intro, 12, "text2", wrap=True))
+        self._intro = Label(intro, 12, "text2", wrap=True)
+        layout.addWidget(self._intro)
         self._parts = splitter(True, (upper, 270), (self.patches, 200))
         layout.addWidget(self._parts, 1)
         self._parts_end = Hairline()
         layout.addWidget(self._parts_end)
-        layout.addWidget(row(self.note, self.progress, self.stop, self.again))
+        self.filler = QWidget()
+        layout.addWidget(row(self.mark, self.note, self.progress, self.stop, self.again))
+        layout.addWidget(self.filler, 1)
         layout.addWidget(command_line)
-        layout.addWidget(row(None, self.save, self.write, self.close_button))
+        layout.addWidget(row(self.undo_change, None, self.save, self.apply, self.write, self.close_button))
         self._show()
+        self.close_button.setFocus()
 
     # ---- working out -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Work out the plan of what is chosen, if it is not known yet."""
-        store = self._session.snapshot
+        store = self.session.snapshot
         if store.kind != "store":
             self.model.error = tr("Only a whole store can be mended; this is a part of one.")
         elif store.writing_refusal:
             self.model.error = tr("Nothing can be mended here: {why}", why=engine_words(store.writing_refusal))
         names = self.model.begin()
         if names is not None:
-            self._session.jobs.start(self._plan(names))
+            self.session.jobs.start(self._plan(names))
         self._show()
 
     async def _plan(self, names: tuple[str, ...]) -> None:
-        session = self._session
+        session = self.session
         plan: RepairPlan | None = None
         error_words = tr("Stopped.")
         try:
@@ -145,7 +168,7 @@ class RepairBox(QDialog):
             self.model.end(plan, error_words)
         if self._closed:
             return
-        if is_first and self.model.offered is not None:
+        if self.model.offered is not None and is_first:
             self._show_repairs(self.model.offered)
         self.begin()
 
@@ -154,6 +177,7 @@ class RepairBox(QDialog):
         self.begin()
 
     def _take(self, name: str, *, taken: bool) -> None:
+        self.outcome = ""
         self.model.take(name, taken=taken)
         for tick in self.ticks:
             if tick.property("repair") == name:
@@ -169,8 +193,8 @@ class RepairBox(QDialog):
             job.cancel()
 
     def _job(self) -> Job | None:
-        titles = {tr(COPYING)} if self._copying else {tr(PLANNING)} if self.model.running is not None else set()
-        return next((job for job in self._session.jobs.list if job.title in titles), None)
+        title = self._writing or (PLANNING if self.model.running is not None else "")
+        return next((job for job in self.session.jobs.list if title and job.title == tr(title)), None)
 
     def _progressed(self) -> None:
         job = None if self._closed else self._job()
@@ -199,11 +223,11 @@ class RepairBox(QDialog):
         plan = self.model.plan
         if plan is None:
             return
-        if in_store(self._session.path, target):
+        if in_store(self.session.path, target):
             self._tell(tr("Nothing is written into the store: choose another folder."))
             return
         patches = plan.patches
-        self._session.jobs.read(
+        self.session.jobs.read(
             lambda: save_patches(patches, target),
             lambda _none: self._tell(tr("Patches written to {path}", path=str(target))),
             lambda error: self._tell(f"{target}: {engine_words(str(error))}"),
@@ -211,7 +235,7 @@ class RepairBox(QDialog):
 
     def ask_copy(self) -> None:
         """Ask where the mended copy shall be written."""
-        session = self._session
+        session = self.session
         ask_target_folder(
             self,
             "repair.target",
@@ -225,19 +249,19 @@ class RepairBox(QDialog):
 
     def copy_to(self, target: Path) -> None:
         """Write a mended copy: a job that can be stopped."""
-        if self.model.plan is not None and not self._copying:
-            self._copying = True
-            self._session.jobs.start(self._copy(self.model.plan, target.absolute()))
+        if self.model.plan is not None and not self._writing:
+            self._writing = COPYING
+            self.session.jobs.start(self._copy(self.model.plan, target.absolute()))
             self._show()
 
     async def _copy(self, plan: RepairPlan, target: Path) -> None:
-        path, config = self._session.path, self._session.config
+        path, config = self.session.path, self.session.config
 
         def work(control: Control) -> Path:
             return mend_copy(control, path, config, plan.patches, target)
 
         try:
-            await self._session.jobs.run(tr(COPYING), work)
+            await self.session.jobs.run(tr(COPYING), work)
         except (Cancelled, asyncio.CancelledError):
             result = tr("Stopped: nothing is left of the copy.")
         except (StoreError, OSError) as error:
@@ -250,8 +274,109 @@ class RepairBox(QDialog):
                 path=str(target),
             )
         finally:
-            self._copying = False
+            self._writing = ""
         if not self._closed:
+            self._show()
+        self._tell(result)
+
+    # ---- changing the store itself -----------------------------------------------------------------------------------
+
+    def ask_apply(self) -> None:
+        """Show what would be written into the store, and ask."""
+        plan = self.model.plan
+        if plan is None or not plan.patches or self._writing:
+            return
+        patches = plan.patches
+        box = MendConfirmation(self, self.session, patches)
+        box.confirmed.connect(lambda: self.mend(patches))
+        box.open()
+
+    def mend(self, patches: Sequence[Patch]) -> None:
+        """Make the changes in the store itself: a job that can be stopped, which takes everything back."""
+        if not self._writing:
+            self._writing = MENDING
+            self.session.jobs.start(self._mend(tuple(patches)))
+            self._show()
+
+    async def _mend(self, patches: tuple[Patch, ...]) -> None:
+        session = self.session
+        path, config = session.path, session.config
+
+        def work(control: Control) -> MendedStore:
+            return mend(control, path, config, patches)
+
+        mended: MendedStore | None = None
+        try:
+            mended = await session.jobs.run(tr(MENDING), work)
+        except (Cancelled, asyncio.CancelledError):
+            result = tr("Stopped: the store is as it was.")
+        except (StoreError, OSError) as error:
+            result = tr("The store was not changed: {why}", why=engine_words(str(error)))
+        else:
+            result = tr_plural(
+                "The store is mended ({n:,} patch). Backup and journal: {folder}",
+                "The store is mended ({n:,} patches). Backup and journal: {folder}",
+                n=mended.patches,
+                folder=str(mended.folder),
+            )
+        finally:
+            self._writing = ""
+        await self._changed(result, has_changed=mended is not None)
+
+    def ask_undo(self) -> None:
+        """Ask which change of the store is undone."""
+        path = self.session.path
+        self.session.jobs.read(
+            lambda: find_backups(path), self._ask_which, lambda error: self._tell(engine_words(str(error)))
+        )
+
+    def _ask_which(self, backups: list[BackupJournal]) -> None:
+        if self._closed or self._writing:
+            return
+        if not backups:
+            self._tell(tr("Nothing to undo: no backup of this store lies beside it."))
+            return
+        box = UndoConfirmation(self, self.session, backups)
+        box.chosen.connect(self.restore)
+        box.open()
+
+    def restore(self, backup: BackupJournal) -> None:
+        """Restore what a command changed in the store."""
+        if not self._writing:
+            self._writing = RESTORING
+            self.session.jobs.start(self._restore(backup))
+            self._show()
+
+    async def _restore(self, backup: BackupJournal) -> None:
+        session = self.session
+        path = session.path
+        is_restored = False
+        try:
+            await session.jobs.run(tr(RESTORING), lambda control: restore(control, path, backup))
+        except (Cancelled, asyncio.CancelledError):
+            result = tr("Stopped.")
+        except (StoreError, OSError) as error:
+            result = tr("Nothing was undone: {why}", why=engine_words(str(error)))
+        else:
+            is_restored = True
+            result = tr("The store is as it was before. The backup stays in {folder}", folder=str(backup.folder))
+        finally:
+            self._writing = ""
+        await self._changed(result, has_changed=is_restored)
+
+    async def _changed(self, result: str, *, has_changed: bool) -> None:
+        """Report ``result``; let every view read a changed store again, and work out what can be mended now."""
+        if has_changed and not self.session.closed:
+            try:
+                await self.session.read_anew()
+            except (StoreError, OSError) as error:
+                result = f"{result} {engine_words(str(error))}"
+            if not self._closed:
+                self.cancel()
+                self.model.forget()
+                self.outcome = result
+                self.begin()
+        elif not self._closed:
             self._show()
         self._tell(result)
 
@@ -261,7 +386,7 @@ class RepairBox(QDialog):
             self.note.setText(text)
 
     def _command_line(self) -> str:
-        return self._session.command_line(self.model.command(STORE))
+        return self.session.command_line(self.model.command(STORE))
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -294,6 +419,8 @@ class RepairBox(QDialog):
         has_repairs = bool(model.offered)
         self._parts.setVisible(has_repairs)
         self._parts_end.setVisible(has_repairs)
+        self._intro.setVisible(has_repairs)
+        self.filler.setVisible(not has_repairs)
         self.compared.set_rows(compared_rows(plan) if plan is not None else [])
         self.patches.set_rows(
             [PatchRow(number, patch) for number, patch in enumerate(plan.patches, 1)] if plan is not None else []
@@ -304,29 +431,40 @@ class RepairBox(QDialog):
         for table in (self.compared, self.patches):
             table.set_state(None if plan is not None else waits)
         self.note.setText(self._note())
-        busy = running or self._copying
+        self.mark.set_kind(self._mark())
+        busy = running or bool(self._writing)
         self.progress.setVisible(busy)
         self.progress.set_part(None)
         self.stop.setVisible(busy)
-        self.again.setVisible(bool(model.error) and not busy and self._session.snapshot.kind == "store")
-        can_write = plan is not None and bool(plan.patches) and not self._copying
+        self.again.setVisible(bool(model.error) and not busy and self.session.snapshot.kind == "store")
+        can_write = plan is not None and bool(plan.patches) and not self._writing
         self.save.setEnabled(can_write)
         self.write.setEnabled(can_write)
+        self.apply.setEnabled(can_write)
+        self.undo_change.setEnabled(not self._writing and self.session.snapshot.kind == "store")
         for part in (self.command, self.copy_command):
             part.setVisible(plan is not None and bool(plan.patches))
         self.command.setText(self._command_line())
 
+    def _mark(self) -> str:
+        """Return the mark before the sentence: an error, what was done, or none."""
+        if self._writing or self.model.running is not None:
+            return ""
+        return "error" if self.model.error else "ok" if self.outcome else ""
+
     def _note(self) -> str:
         """Return the sentence on what runs, what failed, or what does not fit."""
         model = self.model
-        if self._copying:
-            return tr("Writing the mended copy …")
+        if self._writing:
+            return f"{tr(self._writing)} …"
         if model.running is not None:
             return tr("Working out what can be mended …")
         if model.error:
             return model.error
         if model.offered is None:
             return ""
+        if self.outcome:
+            return self.outcome
         if not model.offered:
             return tr("Nothing that check finds here can be mended.")
         unfit = [plain(engine_words(repair.title)) for repair in model.offered if not model.fits(repair)]

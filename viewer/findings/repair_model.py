@@ -45,6 +45,7 @@ class RepairModel:
         self.running: frozenset[str] | None = None
         self.error = ""
         self._left: set[str] = set()
+        self._is_dropped = False
         self._plans: dict[frozenset[str], RepairPlan] = {}
 
     @property
@@ -68,6 +69,13 @@ class RepairModel:
         (self._left.discard if taken else self._left.add)(name)
         self.error = ""
 
+    def forget(self) -> None:
+        """Forget everything: the store was changed. A plan that is being made is dropped."""
+        self.offered, self.error = None, ""
+        self._left.clear()
+        self._plans.clear()
+        self._is_dropped = self.running is not None
+
     def begin(self) -> tuple[str, ...] | None:
         """Return the names for the plan to be made now, none of them for all; None if no plan is missing."""
         if self.running is not None or self.error or self.plan is not None or (self.offered and not self.chosen):
@@ -78,7 +86,9 @@ class RepairModel:
     def end(self, plan: RepairPlan | None, error: str = "") -> None:
         """Take the plan, or why there is none. An error of a choice that has changed since is forgotten."""
         asked, self.running = self.running, None
-        if plan is None:
+        if self._is_dropped:
+            self._is_dropped = False
+        elif plan is None:
             self.error = error if asked == frozenset(self.chosen) else ""
         elif self.offered is None:
             self.offered = plan.repairs

@@ -1,6 +1,7 @@
-"""What can be mended in a store, and a mended copy of it. No Qt.
+"""What can be mended in a store, a mended copy of it, and the mend of the store itself. No Qt.
 
-The store is only read. The copy grows under a hidden name beside its place: a stop at any moment leaves nothing behind.
+A copy grows under a hidden name beside its place: a stop at any moment leaves nothing behind. What the mend of the
+store itself changes is saved beside the store first, and a stop takes it back.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import StoreError
 from engine.files.atomic_file import write_atomically
 from engine.patching.patches import Patch, PatchList
 from viewer.findings.recovery_trial import config_of_copy
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
+    from engine.mapped.backup import BackupJournal
+    from engine.repair.mend_in_place import MendedStore
     from engine.repair.repair_plan import RepairPlan
     from viewer.runtime.control import Control
 
@@ -64,6 +68,45 @@ def mend_copy(
 
     control.check()
     return copy_mended(path, target, patches, progress)
+
+
+def refusal_to_write(path: Path, config: MessageStoreConfig | None) -> str:
+    """Return why the store's files may not be changed, "" if they may. Takes no lock, writes nothing."""
+    from engine.inspection.snapshot import open_store
+    from engine.repair.mend_in_place import refuse_to_write
+
+    try:
+        with open_store(path, config) as store:
+            refuse_to_write(store)
+    except (StoreError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def mend(control: Control, path: Path, config: MessageStoreConfig | None, patches: Sequence[Patch]) -> MendedStore:
+    """Make the changes of ``patches`` in the store itself; the old bytes are saved in a folder beside it.
+
+    Raises StoreError, OSError, and what ``control.check`` raises; then the store is as it was.
+    """
+    from engine.repair.mend_in_place import mend_in_place
+
+    def progress(done: int, total: int) -> None:
+        control.check()
+        control.report(done, total)
+
+    control.check()
+    return mend_in_place(path, config, patches, progress)
+
+
+def restore(control: Control, path: Path, backup: BackupJournal) -> None:
+    """Take back what a command changed in the store at ``path``. It may be repeated if it was ended in the middle.
+
+    Raises StoreError, OSError; if the store has changed since, before anything is written.
+    """
+    from engine.mapped import undo
+
+    control.report(0, None)
+    undo.restore(backup, path)
 
 
 def save_patches(patches: Sequence[Patch], target: Path) -> None:

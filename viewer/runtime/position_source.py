@@ -85,6 +85,11 @@ class TailWatch(QObject):
         """Start taking readings."""
         self._timer.start()
 
+    def read_anew(self) -> None:
+        """Read from the session's newest snapshot from now on."""
+        self.tail = StoreTail(self._session.snapshot)
+        self._heads = {}
+
     def close(self) -> None:
         """Stop; waits for a reading in progress, so that it reads no closed file."""
         self._closed = True

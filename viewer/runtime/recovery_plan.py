@@ -49,7 +49,9 @@ class RecoveryJob(QObject):
         """Whether another release would start, and why not."""
         self.written: tuple[Release, str] | None = None
         """Release that probably wrote the store, and the reason to believe so."""
+        self._generation = 0
         session.logGrown.connect(self._on_log_grown)
+        session.forgotten.connect(self._forget)
         session.unread.changed.connect(self._on_unread_changed)
 
     @property
@@ -94,7 +96,7 @@ class RecoveryJob(QObject):
         self._session.jobs.start(self._run())
 
     async def _run(self) -> None:
-        session = self._session
+        session, generation = self._session, self._generation
         try:
             planned: PlanResult = await session.jobs.in_worker(
                 tr("Recovery plan"), "viewer.runtime.store_work:plan", session.path, session.config, self.release
@@ -112,6 +114,8 @@ class RecoveryJob(QObject):
             self._drop_if_unread()
         finally:
             self.running = False
+            if generation != self._generation:
+                self.plan, self.error = None, ""
             self.changed.emit()
 
     def _on_unread_changed(self) -> None:
@@ -129,6 +133,12 @@ class RecoveryJob(QObject):
             return False
         self.plan, self.error = None, tr("No plan: {why}", why=unread.words)
         return True
+
+    def _forget(self) -> None:
+        """Forget the plan: files of the store are others now."""
+        self._generation += 1
+        self.plan, self.error, self.stale, self.other_start = None, "", False, None
+        self.changed.emit()
 
     def _on_log_grown(self) -> None:
         if self.plan is not None and not self.stale:

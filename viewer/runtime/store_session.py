@@ -70,6 +70,10 @@ class StoreSession(QObject):
     followingChanged = Signal(bool)
     replaced = Signal()
     """Files of the log are others by the same names: what was read of them is gone."""
+    forgotten = Signal()
+    """What was worked out before is of no use any more. Emitted before ``replaced``."""
+    closing = Signal()
+    """The store is being closed."""
     tailGrown = Signal()
     """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
@@ -107,6 +111,8 @@ class StoreSession(QObject):
         self._held: list[Callable[[], object]] | None = None
         self._closed = False
         self._seen: tuple[int, int] | None = None
+        self._previous_snapshot: StoreSnapshot | None = None
+        """The snapshot before the last :meth:`read_anew`: reads of it may still be under way."""
         self.tail = TailWatch(self, self)
         self.tail.moved.connect(self.tailGrown)
         self._timer = QTimer(self)
@@ -185,6 +191,7 @@ class StoreSession(QObject):
 
     def close(self) -> None:
         """Stop watching and close every file."""
+        self.closing.emit()
         self._closed = True
         self._timer.stop()
         self.jobs.storeRead.disconnect(self.note_unread)
@@ -192,6 +199,8 @@ class StoreSession(QObject):
         self.jobs.workerFinished.disconnect(self.look)
         self.tail.close()
         self.snapshot.close()
+        if self._previous_snapshot is not None:
+            self._previous_snapshot.close()
 
     # ---- what is chosen ----------------------------------------------------------------------------------------------
 
@@ -297,6 +306,7 @@ class StoreSession(QObject):
             self._timer.setInterval(max(POLL_MS, round(20_000 * refreshed.seconds)))
             if refreshed.replaced:
                 self.set_findings((), complete=False)
+                self.forgotten.emit()
                 self.replaced.emit()
             if self._again:
                 self._again = False
@@ -314,6 +324,32 @@ class StoreSession(QObject):
             self._looking = False
 
         self.jobs.read(work, done, failed)
+
+    async def read_anew(self) -> None:
+        """Open every file again, because bytes were changed under the same names, and let every view read them.
+
+        Raises StoreError, OSError; then everything stays as it was.
+        """
+        path, config = self.path, self.config
+
+        def work() -> StoreSnapshot:
+            from engine.inspection import open_store
+
+            return open_store(path, config)
+
+        snapshot = await self.jobs.quick(work)
+        if self._closed:
+            snapshot.close()
+            return
+        if self._previous_snapshot is not None:
+            self._previous_snapshot.close()
+        self._previous_snapshot, self.snapshot = self.snapshot, snapshot
+        self._counted, self._seen = (), None
+        self.tail.read_anew()
+        self.set_findings((), complete=False)
+        self.forgotten.emit()
+        self.replaced.emit()
+        self.look(anyway=True)
 
     def note_unread(self) -> None:
         """Take what a finished short look could not read."""

@@ -21,7 +21,7 @@ def ask_end(
     """Ask before calling ``on_agreed`` if anything would end. Return True if the question was asked."""
     if not running:
         return False
-    from viewer.lab.confirmations import Confirmation  # the lab's words are not loaded before the first rows
+    from viewer.pane.confirmation import Confirmation  # not loaded before the first rows
 
     if QWidget.findChild(window, Confirmation, QUESTION) is not None:
         return True

@@ -99,7 +99,7 @@ class Stages:
         self.draw_icons_soon()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         QTimer.singleShot(WORKER_AFTER_MS, window, window.jobs.worker.release)
-        QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
+        QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self.look_for_findings(session))
 
     def go_on_again(self, session: StoreSession) -> None:
         """Pass the current state to the window's new parts, and start the stages that are not done yet."""
@@ -108,9 +108,9 @@ class Stages:
         self._changes.show_findings()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         if not session.findings_complete:
-            QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
+            QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self.look_for_findings(session))
 
-    def _look_for_findings(self, session: StoreSession) -> None:
+    def look_for_findings(self, session: StoreSession) -> None:
         """Wake the findings view, which starts the check, once its pane is made."""
         window = self._window
         if window.session is not session:
@@ -123,7 +123,7 @@ class Stages:
                 if focused is not None:
                     focused.setFocus()
         else:
-            QTimer.singleShot(MAKE_AFTER_MS, window, lambda: self._look_for_findings(session))
+            QTimer.singleShot(MAKE_AFTER_MS, window, lambda: self.look_for_findings(session))
 
     def draw_icons_soon(self) -> None:
         """Draw the icons of the window and the menus a little later, once."""

@@ -50,6 +50,8 @@ class StoreChanges:
         window.let_go()
         window.take_up(window.history.current)
         window.say(tr("Files of the store were replaced: everything was read again."))
+        if window.session is not None:
+            window.stages.look_for_findings(window.session)
 
     def asked(self, text: str) -> None:
         """Note a use of the go-to box and go to the place."""

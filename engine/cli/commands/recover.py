@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from engine.cli.options import (
 from engine.cli.output import Column, Output, Progress, escape_controls, size_text
 from engine.english import number_of
 from engine.errors import NotAStore, StoreError, Undecoded, UsageError
-from engine.files.store_folders import lock_beside
 from engine.inspection.dledger_members import FollowPlan, plan_following
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
@@ -415,12 +413,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         backup_undo.check(backup, root)
         if not ask_consent(args, _undo_lines(backup, root), "Restore the backup?", empty_log=None):
             return 2
-        with ExitStack() as locks:
-            for path in (root / "lock", *_locks_elsewhere(backup)):
-                locks.enter_context(StoreLock(path))
-            backup_undo.check(backup, root)
-            backup_undo.undo(backup, root)
-        backup_undo.finish(backup, root)
+        backup_undo.restore(backup, root)
     out.record({**record, "already": backup.undone})
     if not out.as_json:
         done = "was restored before" if backup.undone else "is restored"
@@ -429,12 +422,6 @@ def undo(args: argparse.Namespace, out: Output) -> int:
             f"{backup.folder}"
         )
     return 0
-
-
-def _locks_elsewhere(backup: BackupJournal) -> list[Path]:
-    """Return the locks of folders outside of the store that an undo writes; their files have absolute names."""
-    names = (*backup.files, *backup.made)
-    return sorted({lock_beside(Path(name).parent) for name in names if Path(name).is_absolute()})
 
 
 def _store_of_backup(store_path: str, backup: BackupJournal) -> Path:

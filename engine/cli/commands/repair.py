@@ -25,23 +25,21 @@ from engine.cli.options import (
 from engine.cli.output import Column, Output, Progress, escape_controls
 from engine.config import MessageStoreConfig
 from engine.english import number_of
-from engine.errors import StoreError, UsageError
+from engine.errors import UsageError
 from engine.files.atomic_file import write_atomically
-from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import open_store
 from engine.mapped.disk import RealDisk
-from engine.mapped.store_lock import StoreLock
 from engine.patching.apply import apply_patches, check_patches
 from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, WriteBytes, loads
 from engine.releases import Release
+from engine.repair.mend_in_place import refuse_to_write
 from engine.repair.mended_copy import copy_mended
 from engine.repair.repair import Repair
 from engine.repair.repair_plan import NAMES, RepairPlan, State, plan_repairs
 from engine.rules import mendable
 from engine.sentences import sentence
-from engine.services.opening import refuse_linked_files, refuse_undecoded
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 
 MAX_SHOWN_PATCHES = 40
@@ -121,13 +119,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _refuse_to_write(args: argparse.Namespace, out: Output) -> None:
     """Raise the reason why the store itself may not be changed, before it is read for long."""
     with open_to_write(args, out) as store:
-        path, config = store.path, store.config
-        if store.lock_state == "held":
-            StoreLock(path / "lock").release()  # raises, and names the holder
-        if store.dledger is not None:
-            raise StoreError(sentence("nothing was changed: the log belongs to a DLedger group"), file=str(path))
-    refuse_undecoded(path)
-    refuse_linked_files(settle_folders(path, config).written, RealDisk())
+        refuse_to_write(store)
 
 
 class _Planned:

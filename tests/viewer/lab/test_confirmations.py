@@ -1,12 +1,24 @@
-"""Confirmations before something is written."""
+"""The question before a store is opened for writing."""
 
 from __future__ import annotations
 
-import os
+from handmade_stores import healthy
+from panes import on_store, wait_until
 
-from viewer.lab.confirmations import process_name
+from engine.mapped.store_lock import StoreLock
+from viewer.lab.confirmations import WriteConfirmation
+from viewer.pane import Pane
 
 
-def test_a_process_is_named_by_its_command() -> None:
-    assert "py" in process_name(os.getpid())
-    assert process_name(1 << 30) == ""
+def test_a_store_that_is_open_cannot_be_opened_for_writing(qapp, tmp_path) -> None:
+    async def drive(pane, session) -> None:
+        with StoreLock(session.path / "lock"):
+            box = WriteConfirmation(pane, session)
+            await wait_until(lambda: "refused" in box._holder_label.text())
+            assert not box.agree.isEnabled()
+        box.reject()
+        box = WriteConfirmation(pane, session)
+        await wait_until(box.agree.isEnabled)
+        box.reject()
+
+    on_store(qapp, Pane, healthy().write(tmp_path / "store"), drive)

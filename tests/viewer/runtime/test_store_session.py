@@ -87,3 +87,22 @@ def test_a_file_that_vanished_after_it_could_not_be_read_is_no_growth(qapp, smal
         assert grown == []
 
     on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
+
+
+def test_changed_bytes_are_read_anew(qapp, small_store, tmp_path):
+    """After a mend in place the views showed the bytes that they had read before: no file had another name."""
+
+    async def drive(_pane, session):
+        emitted = []
+        session.forgotten.connect(lambda: emitted.append("forgotten"))
+        session.replaced.connect(lambda: emitted.append("replaced"))
+        session.set_findings([catalogue.CL03.finding("Wrong")], complete=True)
+        old = session.snapshot
+        await session.read_anew()
+        await wait_until_idle(session.jobs)
+        assert emitted == ["forgotten", "replaced"]
+        assert session.snapshot is not old
+        assert (session.findings, session.findings_complete) == ((), False)
+        assert session.tail.tail.read_positions().wrote.offset == session.snapshot.log.max_offset
+
+    on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)

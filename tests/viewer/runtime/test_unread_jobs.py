@@ -47,7 +47,9 @@ JOBS: dict[str, tuple[str, Args]] = {
 }
 """Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
 IN_A_THREAD = {
-    "compare.rebuild_work:rebuild": "runs as a thread's job, which gathers likewise; its copy is compared elsewhere"
+    "findings.repair_work:mend": "changes the store itself; test_mend_in_place",
+    "findings.repair_work:restore": "changes the store itself; test_undo",
+    "compare.rebuild_work:rebuild": "runs as a thread's job, which gathers likewise; its copy is compared elsewhere",
 }
 
 

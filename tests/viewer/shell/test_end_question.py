@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from viewer.lab.confirmations import Confirmation
+from viewer.pane.confirmation import Confirmation
 from viewer.shell.end_question import QUESTION, CloseQuestion
 from viewer.shell.lab_stores import running_in_words
 

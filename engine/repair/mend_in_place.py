@@ -1,0 +1,97 @@
+"""Make the changes of patches in the store itself: what it changes is saved beside the store first, and taken back if
+it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.files.layout import StorePaths
+from engine.files.store_folders import settle_folders
+from engine.inspection.derived_config import derived_config
+from engine.inspection.recovery import without_log
+from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.inspection.undecoded import refuse_undecoded_modes
+from engine.mapped.backup import BackupDisk, BackupWriter, read
+from engine.mapped.disk import RealDisk
+from engine.mapped.store_lock import StoreLock
+from engine.mapped.undo import take_back
+from engine.patching.apply import apply_patches, check_patches
+from engine.patching.patches import Patch, PatchList
+from engine.sentences import sentence
+from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
+from engine.store.recovery.empty_log import LogIsEmpty
+from engine.store.recovery.load_source import log_folders
+
+COMMAND = "repair"
+
+
+@dataclass(frozen=True, slots=True)
+class MendedStore:
+    """What was changed in a store: ``folder`` holds the backup, ``files`` and ``bytes`` are its size."""
+
+    path: Path
+    folder: Path
+    patches: int
+    files: int
+    bytes: int
+
+
+def refuse_to_write(store: StoreSnapshot) -> None:
+    """Raise why the files of this store may not be changed: a broker has it open, or a part of it is not written here.
+
+    Raises :class:`engine.errors.StoreError` and its subclasses, ``OSError``.
+    """
+    path, config = store.path, store.config
+    folders = settle_folders(path, config)
+    folders.refuse_outside()
+    if store.lock_state == "held":
+        StoreLock(path / "lock").release()  # raises, and names the holder
+    if store.dledger is not None:
+        raise StoreError(sentence("nothing was changed: the log belongs to a DLedger group"), file=str(path))
+    refuse_undecoded(path)
+    refuse_linked_files(folders.written, RealDisk())
+
+
+def mend_in_place(
+    path: Path,
+    config: MessageStoreConfig | None,
+    patches: Iterable[Patch],
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> MendedStore:
+    """Change the store at ``path`` as ``patches`` say. Every byte that changes is saved beside the store before.
+
+    ``progress`` is called with the patches done and all; what it raises takes everything back. Raises
+    :class:`engine.patching.patches.BadPatch`, :class:`engine.mapped.backup.CannotBackUp` and what
+    :func:`refuse_to_write` raises before anything is changed; ``OSError``: then everything is as it was.
+    """
+    wanted = PatchList(patches)
+    refuse_undecoded_modes(config.file if config is not None else None)
+    with open_store(path, config) as store:
+        refuse_to_write(store)
+        empty_log = without_log(store)
+        if empty_log is not None:
+            raise LogIsEmpty(empty_log)
+        writing_config = derived_config(store)
+    check_patches(path, wanted)
+    paths = StorePaths(path)
+    writer = BackupWriter(path, COMMAND, log_folders(paths, writing_config), rewrites_log=True)
+    disk = BackupDisk(writer)
+    try:
+        locks = lock_folders(paths, writing_config, disk)
+        try:
+            apply_patches(path, wanted, disk, progress)
+        finally:
+            locks.release()
+        disk.close()
+        writer.finish()
+    except BaseException as error:
+        disk.close()
+        take_back(writer, error)
+        raise
+    files, size = read(writer.folder).amount
+    return MendedStore(path, writer.folder, len(wanted), files, size)
