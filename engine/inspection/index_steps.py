@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 BLOCK_ENTRIES = 8192
 """Entries that are compared at once."""
+MAX_BLOCKS = 128
+"""Blocks of key hashes that are counted at once."""
 
 
 class IndexEntries:
@@ -121,3 +123,28 @@ def front_offset(entries: IndexEntries) -> int:
     """Return the physical offset of the entry in front."""
     assert entries.block is not None
     return int(entries.block["phy_offset"][0])
+
+
+def count_key_hashes(check: Callable[[], None], files: list[IndexReader]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the key hashes of all entries, sorted, and how many entries each has. ``check`` may raise to stop."""
+    import numpy as np
+
+    entries = IndexEntries(files, 0)
+    hashes, counts = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    blocks: list[np.ndarray] = []
+
+    def merge() -> tuple[np.ndarray, np.ndarray]:
+        values, numbers = np.unique(np.concatenate([hashes, *blocks]), return_inverse=True)
+        sums = np.bincount(numbers[len(hashes) :], minlength=len(values)).astype(np.int64)
+        sums[numbers[: len(hashes)]] += counts
+        blocks.clear()
+        return values, sums
+
+    while entries.fill():
+        check()
+        assert entries.block is not None
+        blocks.append(entries.block["key_hash"].astype(np.int32))
+        entries.skip(len(entries.block))
+        if len(blocks) >= MAX_BLOCKS:
+            hashes, counts = merge()
+    return merge()

@@ -2,93 +2,43 @@
 
 Both logs are walked in step at the same physical offsets. Equal bytes are skipped in blocks, undecoded; around bytes
 that differ both logs are walked unit by unit until they hold the same unit again. A run of units that only one store
-has is one row. Memory is two blocks and at most :data:`MAX_ROWS` rows; further differences are only counted.
+has is one row. Logs that never hold the same message at the same offset (a store made by ``copy``), and logs from the
+offset on from which they do not, are compared by :mod:`engine.inspection.message_differences`.
+
+Memory is two blocks, at most :data:`MAX_ROWS` rows, and the columns of a bounded number of units; further differences
+are only counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from engine.codec.message import Unit, list_fields
+from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import StoreError
-from engine.inspection.index_steps import BLOCK_ENTRIES, Entry, step_index
+from engine.inspection.difference_rows import Control, Differences, Kind, Row, Side
+from engine.inspection.index_steps import BLOCK_ENTRIES, Entry, count_key_hashes, step_index
+from engine.inspection.message_differences import LogRange, OneSide, compare_messages, differing_fields, field_list
 from engine.inspection.tree_values import changes
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from engine.inspection.index_reader import IndexReader
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
-Kind = Literal["unit", "queue", "index", "config", "checkpoint", "state"]
-Side = Literal["here", "there", "differs"]
-KINDS: tuple[Kind, ...] = ("unit", "queue", "index", "config", "checkpoint", "state")
 LOG_BLOCK_BYTES = 1 << 20
-MAX_ROWS = 100_000
 STEPS_PER_CHECK = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A difference between the stores.
-
-    ``side`` says which store has it, ``subject`` names it, ``count`` is its number of units or entries, ``size`` their
-    bytes. ``here`` and ``there`` describe what each store holds. Of the rest each kind has its own: ``offset`` in the
-    log, topic, queue id and queue offset of a unit or entry, an index entry of each side, the name of the table.
-    """
-
-    kind: Kind
-    side: Side
-    subject: str
-    count: int = 1
-    size: int | None = None
-    fields: str = ""
-    here: str = ""
-    there: str = ""
-    offset: int | None = None
-    queue: tuple[str, int, int] | None = None
-    index_here: Entry | None = None
-    index_there: Entry | None = None
-    table: str = ""
-    is_beyond: bool = False
-    """True for units where the other log has no bytes."""
-
-
-class Control(Protocol):
-    """Tells the comparison when to stop, and takes its progress."""
-
-    def check(self) -> None:
-        """Raise if the comparison must stop."""
-
-    def report(self, done: float, total: float | None = None) -> None:
-        """Take the progress: bytes of log, or queues."""
-
-
-@dataclass(slots=True)
-class Differences:
-    """At most :data:`MAX_ROWS` rows, and the number of differences of each kind and side."""
-
-    rows: list[Row] = field(default_factory=list)
-    counts: dict[tuple[Kind, Side], int] = field(default_factory=dict)
-    compared_bytes: int = 0
-    """Bytes of log that both stores have."""
-
-    def add(self, row: Row) -> None:
-        key = (row.kind, row.side)
-        self.counts[key] = self.counts.get(key, 0) + row.count
-        if len(self.rows) < MAX_ROWS:
-            self.rows.append(row)
-
-    @property
-    def total(self) -> int:
-        """Number of differences in units and entries, not in rows."""
-        return sum(self.counts.values())
-
-    @property
-    def is_truncated(self) -> bool:
-        """Return True if the row limit is reached."""
-        return len(self.rows) >= MAX_ROWS
+MAX_STEPS_APART = 4096
+"""Items that are walked in search of one that both logs have at one offset; then the messages are compared."""
+NO_END = 1 << 62
+DATA_VERSION = "dataVersion"
+MAX_HASHES = 4
+PROBE_COUNT = 16
+"""Offsets at which both logs are read to see whether they hold the same messages at the same offsets."""
 
 
 def compare(
@@ -99,12 +49,16 @@ def compare(
     After a stop, ``differences`` holds what was compared so far. Raises StoreError, OSError, and what
     ``control.check`` raises.
     """
-    compare_logs(control, store, other_store, differences.add)
+    compare_logs(control, store, other_store, differences)
     differences.compared_bytes = max(
         0, min(store.log.max_offset, other_store.log.max_offset) - _common_start(store, other_store)
     )
-    _queues(control, store, other_store, differences.add)
-    _index(control, store, other_store, differences.add)
+    if differences.alignment == "messages":
+        differences.compared_bytes = min(
+            log.max_offset - max(log.min_offset, 0) for log in (store.log, other_store.log)
+        )
+    _queues(control, store, other_store, differences)
+    _index(control, store, other_store, differences)
     _tables(control, store, other_store, differences.add)
     _checkpoint(store, other_store, differences.add)
     _state(store, other_store, differences.add)
@@ -114,6 +68,7 @@ def compare(
 # ---- units -----------------------------------------------------------------------------------------------------------
 
 Item = Unit | Blank | Damage | Stop
+Pairs = list[tuple[Item | None, Item | None]]
 AddRow = Callable[[Row], None]
 
 
@@ -121,19 +76,21 @@ def _common_start(store: StoreSnapshot, other_store: StoreSnapshot) -> int:
     return max(store.log.min_offset, other_store.log.min_offset, 0)
 
 
-def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
-    """Report the differences between the units of both logs."""
-    start_offset, log_ends = _common_start(store, other_store), (store.log.max_offset, other_store.log.max_offset)
-    end_offset = min(log_ends)
-    for side_store, side in ((store, "here"), (other_store, "there")):
-        _add_one_sided_range(
-            control,
-            side_store,
-            max(side_store.log.min_offset, 0),
-            min(start_offset, side_store.log.max_offset),
-            side,
-            add,
-        )
+def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences) -> None:
+    """Add the differences between the units of both logs."""
+    if not share_offsets(store, other_store):
+        differences.alignment = "messages"
+        differences.shared_until = 0
+        differences.apart.append((0, NO_END))
+        starts = (max(store.log.min_offset, 0), max(other_store.log.min_offset, 0))
+        here, there = _ranges_from(store, other_store, *starts)
+        compare_messages(control, here, there, differences)
+        return
+    start_offset, end_offset = _common_start(store, other_store), min(store.log.max_offset, other_store.log.max_offset)
+    sides: tuple[tuple[StoreSnapshot, OneSide], ...] = ((store, "here"), (other_store, "there"))
+    for side_store, side in sides:
+        head_start, head_end = max(side_store.log.min_offset, 0), min(start_offset, side_store.log.max_offset)
+        _add_one_sided_range(control, side_store, head_start, head_end, side, "head", differences)
     offset = start_offset
     while offset < end_offset:
         control.check()
@@ -141,23 +98,89 @@ def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnaps
         length = min(LOG_BLOCK_BYTES, end_offset - offset)
         data, other_data = store.log.read(offset, length), other_store.log.read(offset, length)
         if data != other_data:
-            offset = _compare_units(
-                control,
-                store,
-                other_store,
-                offset + first_difference_position(data, other_data),
-                start_offset,
-                end_offset,
-                add,
+            position = offset + first_difference_position(data, other_data)
+            offset, is_apart = _compare_units(
+                control, store, other_store, position, start_offset, end_offset, differences
             )
+            if is_apart:
+                meeting = _compare_apart(control, store, other_store, offset, differences)
+                if meeting is None:
+                    return
+                offset = meeting
         elif data:
             offset += len(data)
         else:  # no file of either store holds these bytes
             offset = max(offset + 1, min(store.log.align(offset), other_store.log.align(offset)))
-    for side_store, side, end in ((store, "here", log_ends[0]), (other_store, "there", log_ends[1])):
-        _add_one_sided_range(
-            control, side_store, _first_item_from(side_store, max(end_offset, start_offset)), end, side, add
+    for side_store, side in sides:
+        tail_start = _first_item_from(side_store, max(end_offset, start_offset))
+        _add_one_sided_range(control, side_store, tail_start, side_store.log.max_offset, side, "tail", differences)
+
+
+def share_offsets(store: StoreSnapshot, other_store: StoreSnapshot) -> bool:
+    """Return False if both logs have messages, and at none of some offsets the same one."""
+    start, end = _common_start(store, other_store), min(store.log.max_offset, other_store.log.max_offset)
+    if start >= end:
+        return not all(
+            side_store.log.max_offset > max(side_store.log.min_offset, 0) for side_store in (store, other_store)
         )
+    has_units = False
+    for number in range(PROBE_COUNT):
+        offset = store.log.align(start + (end - start) * number // PROBE_COUNT)
+        item, other_item = store.log.unit_at(offset, crc=False), other_store.log.unit_at(offset, crc=False)
+        if is_same_message(item, other_item):
+            return True
+        has_units = has_units or isinstance(item, Unit)
+    return not has_units
+
+
+def is_same_message(item: Item, other_item: Item) -> bool:
+    """Return True for two units of the same message, even if some of their bytes differ."""
+    if not isinstance(item, Unit) or not isinstance(other_item, Unit):
+        return False
+    names = ("size", "topic", "queue_id", "queue_offset", "unique_key")
+    return all(getattr(item, name) == getattr(other_item, name) for name in names)
+
+
+def _compare_apart(
+    control: Control, store: StoreSnapshot, other_store: StoreSnapshot, start: int, differences: Differences
+) -> int | None:
+    """Compare the messages from ``start`` on, up to the next offset at which both logs have the same one again. Return
+    that offset; None if there is none, and everything up to both ends was compared.
+    """
+    differences.alignment = "both"
+    if differences.shared_until is None:
+        differences.shared_until = start
+    meeting = _meeting_offset(store, other_store, start)
+    differences.apart.append((start, NO_END if meeting is None else meeting))
+    starts = (_first_item_from(store, start), _first_item_from(other_store, start))
+    here, there = _ranges_from(store, other_store, *starts, stop=meeting)
+    compare_messages(control, here, there, differences, is_from_start=False, is_to_end=meeting is None)
+    return meeting
+
+
+def _ranges_from(
+    store: StoreSnapshot, other_store: StoreSnapshot, start: int, other_start: int, stop: int | None = None
+) -> tuple[LogRange, LogRange]:
+    ends = (store.log.max_offset, other_store.log.max_offset) if stop is None else (stop, stop)
+    queues, other_queues = (
+        frozenset((topic, queue_id) for topic, by_id in side_store.queues_by_topic().items() for queue_id in by_id)
+        for side_store in (store, other_store)
+    )
+    here = LogRange(store.log, start, ends[0], queues)
+    return here, LogRange(other_store.log, other_start, ends[1], other_queues)
+
+
+def _meeting_offset(store: StoreSnapshot, other_store: StoreSnapshot, offset: int) -> int | None:
+    """Find an offset behind ``offset`` at which both logs have the same message: at a start of a file or in between."""
+    end = min(store.log.max_offset, other_store.log.max_offset)
+    probes = {file.start_offset for side_store in (store, other_store) for file in side_store.log.files}
+    probes |= {offset + (end - offset) * number // PROBE_COUNT for number in range(1, PROBE_COUNT)}
+    for probe in sorted(probe for probe in probes if offset < probe < end):
+        aligned = store.log.align(probe)
+        item, other_item = store.log.unit_at(aligned, crc=False), other_store.log.unit_at(aligned, crc=False)
+        if is_same_message(item, other_item):
+            return aligned
+    return None
 
 
 def _first_item_from(store: StoreSnapshot, offset: int) -> int:
@@ -187,65 +210,105 @@ def _compare_units(
     offset: int,
     min_offset: int,
     end_offset: int,
-    add: AddRow,
-) -> int:
-    """Walk both logs from the items around ``offset`` until they hold the same item again; return its offset."""
+    differences: Differences,
+) -> tuple[int, bool]:
+    """Walk both logs from the items around ``offset`` until they hold the same item again. Return its offset and False.
+
+    Return True, and the offset up to which they were compared, if they have no message at the same offset within
+    :data:`MAX_STEPS_APART` items.
+    """
     start = max(min_offset, min(store.log.align(offset), other_store.log.align(offset), offset))
     walk, other_walk = store.log.walk(start, end_offset, crc=False), other_store.log.walk(start, end_offset, crc=False)
     item, other_item = next(walk), next(other_walk)
-    rows = _UnitRows(store, other_store, add)
-    steps = 0
+    rows = _UnitRows(control, store, other_store, differences)
+    apart: Pairs = []  # read since both logs had the same message
+    apart_offset, steps = start, 0
     while not (isinstance(item, Stop) and isinstance(other_item, Stop)):
         steps += 1
         if steps % STEPS_PER_CHECK == 0:
             control.check()
             control.report(min(item.offset, other_item.offset) - min_offset, max(1, end_offset - min_offset))
+        if len(apart) > MAX_STEPS_APART:
+            return apart_offset, True
         if isinstance(item, Stop):
-            rows.add_one_sided(other_item, "there")  # type: ignore[arg-type]  # not both have ended
+            apart.append((None, other_item))
             other_item = next(other_walk)
         elif isinstance(other_item, Stop) or item.offset < other_item.offset:
-            rows.add_one_sided(item, "here")
+            apart.append((item, None))
             item = next(walk)
         elif other_item.offset < item.offset:
-            rows.add_one_sided(other_item, "there")
+            apart.append((None, other_item))
             other_item = next(other_walk)
         else:
-            same_shape = type(item) is type(other_item) and item.size == other_item.size
-            if not (same_shape and _equal(store, other_store, item.offset, item.size)):
-                rows.add_differing(item, other_item)
-            elif item.offset >= offset:
-                rows.flush()
-                return item.offset
+            is_equal = _is_equal(store, other_store, item, other_item)
+            if is_equal and item.offset >= offset and (isinstance(item, Unit) or not apart):
+                rows.add(apart, item.offset)
+                return item.offset, False
+            if is_same_message(item, other_item):
+                rows.add(apart, item.offset)
+                apart, apart_offset = [], item.offset + _size(item)
+                if not is_equal:
+                    rows.add_differing(item, other_item)
+            elif not is_equal:
+                apart.append((item, other_item))
             item, other_item = next(walk), next(other_walk)
-    rows.flush()
-    return end_offset
+    if _have_units(apart):
+        return apart_offset, True
+    rows.add(apart, end_offset)
+    return end_offset, False
 
 
-def _equal(store: StoreSnapshot, other_store: StoreSnapshot, offset: int, size: int) -> bool:
-    return store.log.read(offset, min(size, LOG_BLOCK_BYTES)) == other_store.log.read(
-        offset, min(size, LOG_BLOCK_BYTES)
-    )
+def _have_units(pairs: Pairs) -> bool:
+    """Return True if both logs have units among the items."""
+    return all(any(isinstance(pair[side], Unit) for pair in pairs) for side in (0, 1))
+
+
+def _is_equal(store: StoreSnapshot, other_store: StoreSnapshot, item: Item, other_item: Item) -> bool:
+    """Compare two items at the same offset, of a long blank only the first bytes."""
+    if type(item) is not type(other_item) or isinstance(item, Stop) or isinstance(other_item, Stop):
+        return False
+    size = min(item.size, LOG_BLOCK_BYTES)
+    return item.size == other_item.size and store.log.read(item.offset, size) == other_store.log.read(item.offset, size)
 
 
 class _UnitRows:
-    """Collects rows of what differs; neighbouring units that only one store has become one row."""
+    """Makes rows of items that differ; neighbouring units that only one store has become one row."""
 
-    def __init__(self, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
-        self._store, self._other_store, self._add = store, other_store, add
-        self._side: Literal["here", "there"] = "here"
-        self._first: Unit | Blank | Damage | None = None
+    def __init__(
+        self, control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences
+    ) -> None:
+        self._control = control
+        self._store, self._other_store, self._differences = store, other_store, differences
+        self._side: OneSide = "here"
+        self._first: Item | None = None
         self._count = self._end = 0
 
-    def add_one_sided(self, item: Unit | Blank | Damage, side: Literal["here", "there"]) -> None:
-        """Add an item that only one store has."""
-        if self._first is None or side != self._side or not isinstance(item, Unit) or item.offset != self._end:
-            self.flush()
-            self._first, self._side, self._count = item, side, 0
-        self._count, self._end = self._count + 1, item.offset + item.size
-        if not isinstance(item, Unit):
-            self.flush()
+    def add(self, items: Pairs, end_offset: int) -> None:
+        """Add pairs of items, or items without a partner, up to ``end_offset``, where both logs agree again."""
+        if _have_units(items):
+            self._add_messages(items, end_offset)
+            return
+        for item, other_item in items:
+            if item is not None and other_item is not None:
+                self.add_differing(item, other_item)
+            elif item is not None:
+                self._add_one_sided(item, "here")
+            elif other_item is not None:
+                self._add_one_sided(other_item, "there")
+        self._flush()
 
-    def flush(self) -> None:
+    def _add_one_sided(self, item: Item, side: OneSide) -> None:
+        if self._first is None or side != self._side or not isinstance(item, Unit) or item.offset != self._end:
+            self._flush()
+            self._first, self._side, self._count = item, side, 0
+        if isinstance(item, Unit):
+            place = item.topic, item.queue_id
+            self._differences.count_units(side, *place, 1, item.queue_offset, item.queue_offset)
+        self._count, self._end = self._count + 1, item.offset + _size(item)
+        if not isinstance(item, Unit):
+            self._flush()
+
+    def _flush(self) -> None:
         """Add a row for the units collected so far."""
         first_item, self._first = self._first, None
         if first_item is None:
@@ -253,100 +316,118 @@ class _UnitRows:
         words = _item_text(first_item)
         if self._count > 1:
             words = f"{first_item.offset:,} … {self._end:,}"
-        is_here = self._side == "here"
-        self._add(
-            Row(
-                "unit",
-                self._side,
-                _subject(first_item),
-                self._count,
-                self._end - first_item.offset,
-                "",
-                words if is_here else "",
-                "" if is_here else words,
-                first_item.offset,
-                _queue_place(first_item),
-            )
-        )
+        texts = (words, "") if self._side == "here" else ("", words)
+        size = self._end - first_item.offset
+        place = (first_item.offset, _queue_place(first_item))
+        self._differences.add(Row("unit", self._side, _subject(first_item), self._count, size, "", *texts, *place))
 
-    def add_differing(self, item: Unit | Blank | Damage, other_item: Unit | Blank | Damage) -> None:
+    def _add_messages(self, items: Pairs, end_offset: int) -> None:
+        """Both logs have units that are not at the same offsets: compare what they say."""
+        starts = [min(pair[side].offset for pair in items if pair[side] is not None) for side in (0, 1)]  # type: ignore[union-attr]
+        self._differences.apart.append((min(starts), end_offset))
+        here, there = (
+            LogRange(self._store.log, starts[0], end_offset),
+            LogRange(self._other_store.log, starts[1], end_offset),
+        )
+        compare_messages(self._control, here, there, self._differences, is_from_start=False, is_to_end=False)
+
+    def add_differing(self, item: Item, other_item: Item) -> None:
         """Add a row for two items at the same offset that differ."""
-        self.flush()
+        self._flush()
         fields = ""
         if isinstance(item, Unit) and isinstance(other_item, Unit):
             data, other_data = (
                 self._store.log.read(item.offset, item.size),
                 self._other_store.log.read(other_item.offset, other_item.size),
             )
-            names = list(_fields(data, other_data))
-            fields = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
-        elif type(item) is type(other_item) and item.size == other_item.size and not isinstance(item, Damage):
+            fields = field_list(differing_fields(data, other_data))
+        elif type(item) is type(other_item) and _size(item) == _size(other_item) and not isinstance(item, Damage):
             return  # the padding of a blank has no meaning
         named_item = item if isinstance(item, Unit) else other_item
+        if isinstance(named_item, Unit):
+            place, number = (named_item.topic, named_item.queue_id), named_item.queue_offset
+            self._differences.count_units("differs", *place, 1, number, number)
         texts = (_item_text(item), _item_text(other_item))
-        place = (item.offset, _queue_place(named_item))
-        self._add(Row("unit", "differs", _subject(named_item), 1, item.size, fields, *texts, *place))
+        row_place = (item.offset, _queue_place(named_item))
+        self._differences.add(Row("unit", "differs", _subject(named_item), 1, _size(item), fields, *texts, *row_place))
 
 
-def _fields(data_here: bytes, data_there: bytes) -> Iterator[str]:
-    """Yield the names of the fields in which two units differ."""
-    fields, other_fields = (
-        {part.name: data[part.position : part.position + part.length] for part in list_fields(data)}
-        for data in (data_here, data_there)
-    )
-    yield from (name for name, value in fields.items() if other_fields.get(name) != value)
-    yield from (name for name in other_fields if name not in fields)
+def _size(item: Item) -> int:
+    return 0 if isinstance(item, Stop) else item.size
 
 
-def _queue_place(item: Unit | Blank | Damage) -> tuple[str, int, int] | None:
+def _queue_place(item: Item) -> tuple[str, int, int] | None:
     return (item.topic, item.queue_id, item.queue_offset) if isinstance(item, Unit) else None
 
 
-def _subject(item: Unit | Blank | Damage) -> str:
+def _subject(item: Item) -> str:
     return f"{item.topic}/{item.queue_id}/{item.queue_offset:,}" if isinstance(item, Unit) else ""
 
 
-def _item_text(item: Unit | Blank | Damage) -> str:
+def _item_text(item: Item) -> str:
     """Describe an item with its offset and size."""
     if isinstance(item, Unit):
         return sentence("unit {offset:,} + {size:,}", offset=item.offset, size=item.size)
     if isinstance(item, Blank):
         return sentence("blank {offset:,} + {size:,}", offset=item.offset, size=item.size)
-    return sentence("damage {offset:,} + {size:,}", offset=item.offset, size=item.size)
+    return sentence("damage {offset:,} + {size:,}", offset=item.offset, size=_size(item))
 
 
-def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, stop: int, side: str, add: AddRow) -> None:
+def _add_one_sided_range(
+    control: Control,
+    store: StoreSnapshot,
+    start: int,
+    stop: int,
+    side: OneSide,
+    end: Literal["head", "tail"],
+    differences: Differences,
+) -> None:
     """Add one row for the units of a range where the other log has nothing, counted in bulk."""
     if start >= stop:
         return
+    import numpy as np
+
     from engine.codec.columns import UNIT, UnitColumns
+    from engine.codec.topic_table import TopicTable
     from engine.inspection.block_scan import scan_log
 
     first_item, count, offset = None, 0, start
-    for block in scan_log(store.log, start, stop, crc=False, with_tags=False):
+    topics = TopicTable()
+    for block in scan_log(store.log, start, stop, crc=False, topics=topics):
         control.check()
         control.report(offset - start, stop - start)
-        if isinstance(block, UnitColumns):
-            count += int((block["kind"] == UNIT).sum())
-            if first_item is None and len(block):
-                first_item = store.log.unit_at(int(block.offset[0]), crc=False)
-            offset = int(block.offset[-1]) if len(block) else offset
+        if not isinstance(block, UnitColumns) or not len(block):
+            continue
+        if first_item is None:
+            first_item = store.log.unit_at(int(block.offset[0]), crc=False)
+        offset = int(block.offset[-1])
+        rows = np.flatnonzero(block["kind"] == UNIT)
+        count += len(rows)
+        queues = np.stack([block.topic_id[rows], block.queue_id[rows]])
+        places, numbers = np.unique(queues, axis=1, return_inverse=True)
+        for i, (topic, queue_id) in enumerate(places.T.tolist()):
+            queue_offsets = block.queue_offset[rows][numbers.reshape(-1) == i]
+            name = topics.names[topic] if topic >= 0 else "?"
+            offsets = int(queue_offsets.min()), int(queue_offsets.max())
+            differences.count_units(side, name, queue_id, len(queue_offsets), *offsets)
     words = f"{start:,} … {stop:,}"
+    texts = (words, "") if side == "here" else ("", words)
     subject = _subject(first_item) if isinstance(first_item, Unit) else ""
-    is_here = side == "here"
-    add(
+    place = _queue_place(first_item) if isinstance(first_item, Unit) else None
+    differences.count_end(side, end, stop if end == "head" else start, count, stop - start)
+    differences.add(
         Row(
             "unit",
-            "here" if is_here else "there",
+            side,
             subject,
             max(count, 1),
             stop - start,
             "",
-            words if is_here else "",
-            "" if is_here else words,
-            start,
-            _queue_place(first_item) if isinstance(first_item, Unit) else None,
+            *texts,
+            offset=start,
+            queue=place,
             is_beyond=True,
+            end=end,
         )
     )
 
@@ -365,7 +446,7 @@ def served_span(queue: AnyQueue | None) -> tuple[int, int]:
     return first_entry, max(first_entry, queue.max_offset)
 
 
-def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences) -> None:
     queues_here, queues_there = (
         {
             (topic, number): queue
@@ -378,44 +459,37 @@ def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
     for done_count, name in enumerate(names):
         control.check()
         control.report(done_count, len(names))
-        _queue(control, name, queues_here.get(name), queues_there.get(name), add)
+        _queue(control, name, queues_here.get(name), queues_there.get(name), differences)
 
 
 def _queue(
-    control: Control, name: tuple[str, int], queue: AnyQueue | None, other_queue: AnyQueue | None, add: AddRow
+    control: Control,
+    name: tuple[str, int],
+    queue: AnyQueue | None,
+    other_queue: AnyQueue | None,
+    differences: Differences,
 ) -> None:
     entries, other_entries = served_span(queue), served_span(other_queue)
 
-    def only(start: int, end: int, side: Literal["here", "there"]) -> None:
+    def add_one_sided(start: int, end: int, side: OneSide, fields: str) -> None:
         if start < end:
             words = f"{start:,} … {end - 1:,}"
-            on_here = side == "here"
-            add(
-                Row(
-                    "queue",
-                    side,
-                    f"{name[0]}/{name[1]}",
-                    end - start,
-                    None,
-                    "",
-                    words if on_here else "",
-                    "" if on_here else words,
-                    queue=(*name, start),
-                )
-            )
+            texts = (words, "") if side == "here" else ("", words)
+            subject = f"{name[0]}/{name[1]}"
+            differences.add(Row("queue", side, subject, end - start, None, fields, *texts, queue=(*name, start)))
 
     common_start, common_end = max(entries[0], other_entries[0]), min(entries[1], other_entries[1])
     if common_start >= common_end:
-        only(*entries, "here")
-        only(*other_entries, "there")
+        add_one_sided(*entries, "here", "")
+        add_one_sided(*other_entries, "there", "")
         return
-    only(entries[0], common_start, "here")
-    only(other_entries[0], common_start, "there")
+    add_one_sided(entries[0], common_start, "here", "minOffset")
+    add_one_sided(other_entries[0], common_start, "there", "minOffset")
     assert queue is not None
     assert other_queue is not None
-    _entries(control, name, queue, other_queue, common_start, common_end, add)
-    only(common_end, entries[1], "here")
-    only(common_end, other_entries[1], "there")
+    _entries(control, name, queue, other_queue, common_start, common_end, differences)
+    add_one_sided(common_end, entries[1], "here", "maxOffset")
+    add_one_sided(common_end, other_entries[1], "there", "maxOffset")
 
 
 def _entries(
@@ -425,9 +499,10 @@ def _entries(
     other_queue: AnyQueue,
     start: int,
     end: int,
-    add: AddRow,
+    differences: Differences,
 ) -> None:
     """Add a row for each run of neighbouring entries in which two queues differ."""
+    add, apart = differences.add, differences.apart
     import numpy as np
 
     for block_start in range(start, end, BLOCK_ENTRIES):
@@ -440,7 +515,7 @@ def _entries(
             return
         if entries.tobytes() == other_entries.tobytes():
             continue
-        differing = np.flatnonzero(entries[:count] != other_entries[:count])
+        differing = np.flatnonzero(_are_different(entries[:count], other_entries[:count], apart))
         for run in np.split(differing, np.flatnonzero(np.diff(differing) > 1) + 1) if len(differing) else ():
             run_start, run_end = int(run[0]), int(run[-1]) + 1
             names = [
@@ -464,27 +539,96 @@ def _entries(
             )
 
 
-def _index(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+def _are_different(entries: np.ndarray, other_entries: np.ndarray, apart: list[tuple[int, int]]) -> np.ndarray:
+    """Return which entries differ. In the ranges ``apart`` of both logs a message has another physical offset."""
+    if not apart:
+        return entries != other_entries  # type: ignore[no-any-return]
+    offsets, other_offsets = entries["physical_offset"], other_entries["physical_offset"]
+    differs: np.ndarray = (offsets != other_offsets) & ~(_is_within(offsets, apart) & _is_within(other_offsets, apart))
+    for name in entries.dtype.names or ():
+        if name != "physical_offset":
+            differs |= entries[name] != other_entries[name]
+    return differs
+
+
+def _is_within(offsets: np.ndarray, ranges: list[tuple[int, int]]) -> np.ndarray:
+    import numpy as np
+
+    starts, stops = (np.array(column) for column in zip(*ranges, strict=True))
+    numbers = np.searchsorted(starts, offsets, side="right") - 1
+    return (numbers >= 0) & (offsets < stops[np.maximum(numbers, 0)])
+
+
+def _index(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences) -> None:
     """Compare the entries of all index files in sequence: the file names differ between stores."""
     files, other_files = store.index_files(), other_store.index_files()
+    if differences.alignment != "offsets":
+        _index_keys(control, files, other_files, differences.add)
+        return
+    run: _IndexRun | None = None
     for entry_here, entry_there in step_index(control.check, files, other_files, _common_start(store, other_store)):
-        entry = entry_here or entry_there
+        if run is not None and run.takes(entry_here, entry_there):
+            run.last_here, run.last_there, run.count = entry_here, entry_there, run.count + 1
+            continue
+        if run is not None:
+            differences.add(run.row())
+        run = _IndexRun(entry_here, entry_there, entry_here, entry_there)
+    if run is not None:
+        differences.add(run.row())
+
+
+@dataclass(slots=True)
+class _IndexRun:
+    """Neighbouring entries that only one store has, or that differ at the same offset."""
+
+    here: Entry | None
+    there: Entry | None
+    last_here: Entry | None
+    last_there: Entry | None
+    count: int = 1
+
+    def takes(self, entry_here: Entry | None, entry_there: Entry | None) -> bool:
+        """Return True if a pair of entries continues the run."""
+        return _follows(self.last_here, entry_here) and _follows(self.last_there, entry_there)
+
+    def row(self) -> Row:
+        entry = self.here or self.there
         assert entry is not None
-        side: Side = "there" if entry_here is None else "here"
-        add(
-            Row(
-                "index",
-                side,
-                f"{entry.file}/{entry.number:,}",
-                1,
-                None,
-                "",
-                f"{entry_here.offset:,}" if entry_here else "",
-                f"{entry_there.offset:,}" if entry_there else "",
-                index_here=entry_here,
-                index_there=entry_there,
-            )
-        )
+        texts = _offsets_text(self.here, self.last_here), _offsets_text(self.there, self.last_there)
+        side: Side = "there" if self.here is None else "here"
+        subject = f"{entry.file}/{entry.number:,}"
+        return Row("index", side, subject, self.count, None, "", *texts, index_here=self.here, index_there=self.there)
+
+
+def _follows(entry: Entry | None, next_entry: Entry | None) -> bool:
+    if entry is None or next_entry is None:
+        return entry is next_entry
+    is_same_file = entry.file == next_entry.file
+    return next_entry.number == (entry.number + 1 if is_same_file else 1)
+
+
+def _offsets_text(first: Entry | None, last: Entry | None) -> str:
+    if first is None or last is None:
+        return ""
+    return f"{first.offset:,}" if first is last else f"{first.offset:,} … {last.offset:,}"
+
+
+def _index_keys(control: Control, files: list[IndexReader], other_files: list[IndexReader], add: AddRow) -> None:
+    """Compare how often each key hash is in the indexes of two stores whose physical offsets differ."""
+    import numpy as np
+
+    surplus = (count_key_hashes(control.check, files), count_key_hashes(control.check, other_files))
+    hashes, numbers = np.unique(np.concatenate([side[0] for side in surplus]), return_inverse=True)
+    differences = np.zeros(len(hashes), np.int64)
+    differences[numbers[: len(surplus[0][0])]] += surplus[0][1]
+    differences[numbers[len(surplus[0][0]) :]] -= surplus[1][1]
+    for side, counts in (("here", np.maximum(differences, 0)), ("there", np.maximum(-differences, 0))):
+        count, differing = int(counts.sum()), hashes[counts > 0]
+        if count:
+            words = ", ".join(str(key_hash) for key_hash in differing[:MAX_HASHES].tolist())
+            words += " …" if len(differing) > MAX_HASHES else ""
+            texts = (words, "") if side == "here" else ("", words)
+            add(Row("index", side, sentence("entries by key hash"), count, None, "keyHash", *texts))  # type: ignore[arg-type]
 
 
 # ---- tables, checkpoint, state ---------------------------------------------------------------------------------------
@@ -508,7 +652,8 @@ def _tables(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
             add(Row("config", "differs", name, 1, None, "", *files, table=name))
         for change in changes(table.value, other_table.value):
             texts = (change.first_text or "", change.second_text or "")
-            add(Row("config", "differs", f"{name} {change.path}", 1, None, "", *texts, table=name))
+            kind: Kind = "dataVersion" if change.path.startswith(DATA_VERSION) else "config"
+            add(Row(kind, "differs", f"{name} {change.path}", 1, None, "", *texts, table=name))
 
 
 def _checkpoint(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:

@@ -14,7 +14,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from engine.inspection.store_differences import Differences, Row, compare
+from engine.inspection.difference_rows import Differences, Row
+from engine.inspection.store_differences import compare
 from viewer.compare.differences_model import DifferencesModel, place_of
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
@@ -37,6 +38,7 @@ KIND_WORDS = {
     "queue": words("queue entry"),
     "index": words("index entry"),
     "config": words("table"),
+    "dataVersion": words("data version"),
     "checkpoint": words("checkpoint"),
     "state": words("state"),
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.inspection.store_differences import MAX_ROWS, Differences, Row
-from viewer.look.assets import tr, tr_plural, words
+from engine.inspection.difference_rows import MAX_ROWS, Differences, MissingEnd, Row
+from viewer.look.assets import plural_words, tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.runtime import places
@@ -22,6 +22,7 @@ FILTERS: tuple[tuple[str, str, RowTest], ...] = (
     ("queues", words("Queues"), lambda row: row.kind == "queue"),
     ("index", words("Index"), lambda row: row.kind == "index"),
     ("config", words("Config"), lambda row: row.kind == "config"),
+    ("dataVersion", words("Data versions of tables"), lambda row: row.kind == "dataVersion"),
     ("checkpoint", words("Checkpoint"), lambda row: row.kind == "checkpoint"),
     ("state", words("State and sizes"), lambda row: row.kind == "state"),
 )
@@ -104,13 +105,14 @@ def place_of(row: Row | None, side: str) -> Place | None:
         return None
     match row.kind:
         case "unit":
-            return places.log(row.offset, row.fields.partition(", ")[0])
+            is_elsewhere = side == "there" and row.offset_there is not None
+            return places.log(row.offset_there if is_elsewhere else row.offset, row.fields.partition(", ")[0])
         case "queue":
             return places.queue(*row.queue) if row.queue is not None else None
         case "index":
             entry = row.index_here if side == "here" else row.index_there
             return places.index(entry.file, "entry", entry.number) if entry is not None else None
-        case "config":
+        case "config" | "dataVersion":
             return Place("config", name=row.table)
         case "checkpoint":
             return Place("checkpoint")
@@ -122,12 +124,13 @@ def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
 
     ``is_complete`` is False where a part of a store could not be read; the stores are then never called equal.
     """
-    compared = tr("{size} of log compared at the same physical offsets.", size=size(differences.compared_bytes))
+    compared = _compared_words(differences)
     if not differences.total:
         return (
             (tr("Both stores are equal.") if is_complete else tr("No difference in what can be read.")) + " " + compared
         )
-    sentence = tr_plural("{n:,} difference.", "{n:,} differences.", n=differences.total) + " " + compared
+    sentence = tr_plural("{n:,} difference.", "{n:,} differences.", n=differences.total)
+    sentence = " ".join([sentence, *(end_words(missing) for missing in differences.ends.values()), compared])
     if differences.is_truncated:
         sentence += " " + tr_plural(
             "The table has the first {n:,} row; all are counted.",
@@ -135,3 +138,39 @@ def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
             n=MAX_ROWS,
         )
     return sentence
+
+
+def _compared_words(differences: Differences) -> str:
+    compared = size(differences.compared_bytes)
+    if differences.alignment == "messages":
+        return tr("{size} of log compared message by message: the physical offsets differ.", size=compared)
+    if differences.alignment == "both":
+        return tr(
+            "{size} of log compared at the same physical offsets up to {offset:,}, from there message by message.",
+            size=compared,
+            offset=differences.shared_until or 0,
+        )
+    return tr("{size} of log compared at the same physical offsets.", size=compared)
+
+
+def end_words(missing: MissingEnd) -> str:
+    """Say plainly that one store ends earlier or begins later."""
+    forms: dict[tuple[str, str], tuple[str, str]] = {
+        ("here", "tail"): plural_words(
+            "The other store ends earlier: {n:,} message of this one is behind its end.",
+            "The other store ends earlier: {n:,} messages of this one are behind its end.",
+        ),
+        ("there", "tail"): plural_words(
+            "This store ends earlier: {n:,} message of the other one is behind its end.",
+            "This store ends earlier: {n:,} messages of the other one are behind its end.",
+        ),
+        ("here", "head"): plural_words(
+            "The other store begins later: {n:,} message of this one is before its beginning.",
+            "The other store begins later: {n:,} messages of this one are before its beginning.",
+        ),
+        ("there", "head"): plural_words(
+            "This store begins later: {n:,} message of the other one is before its beginning.",
+            "This store begins later: {n:,} messages of the other one are before its beginning.",
+        ),
+    }
+    return tr_plural(*forms[missing.side, missing.end], n=missing.units)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from controls import FakeControl, StoppedByTest
 
-from engine.inspection import store_differences
+from engine.inspection import difference_rows
+from engine.inspection.difference_rows import Differences, Row
 from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
-from engine.inspection.store_differences import Differences, Row, compare, first_difference_position
+from engine.inspection.store_differences import compare, first_difference_position
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_rows_are_bounded_and_all_are_counted(pair: tuple[Path, Path], monkeypat
     for offset, _ in offsets(store)[:10]:
         file, position = log_file(other_store, offset)
         change(file, position + 16, struct.pack(">i", 77))
-    monkeypatch.setattr(store_differences, "MAX_ROWS", 4)
+    monkeypatch.setattr(difference_rows, "MAX_ROWS", 4)
     result = differences(store, other_store)
     assert len(result.rows) == 4
     assert result.is_truncated

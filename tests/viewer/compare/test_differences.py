@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.inspection.store_differences import Row
+from engine.inspection.difference_rows import Row
 from viewer.compare.differences import KIND, OtherWindowLink
 from viewer.runtime import places
 

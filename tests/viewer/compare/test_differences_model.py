@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from engine.inspection.difference_rows import MAX_ROWS, Differences, Row
 from engine.inspection.index_steps import Entry
-from engine.inspection.store_differences import MAX_ROWS, Differences, Row
 from viewer.compare.differences_model import FILTERS, DifferencesModel, place_of, verdict_words
 from viewer.runtime import places
 from viewer.runtime.places import Place

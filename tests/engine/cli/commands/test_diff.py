@@ -75,3 +75,61 @@ def test_other_folders_are_refused(pair, tmp_path, capsys):
     files_before = golden_stores.fingerprint(store)
     assert main(["diff", str(store)]) == 2
     assert golden_stores.changes(files_before, golden_stores.fingerprint(store)) == []
+
+
+def test_a_real_slave_that_was_killed_lags(golden, capsys):
+    """The 779 messages that the slave never got were 3,129 differences, one row each in the index."""
+    master, slave = golden("master-slave-5.5.1", "master"), golden("master-slave-5.5.1", "slave")
+    assert main(["diff", str(master), str(slave), "--json"]) == 1
+    *differences, compared = records(capsys)
+    assert len(differences) < 30
+    (tail,) = compared["ends"]
+    assert (tail["kind"], tail["end"], tail["count"], tail["physicalOffset"]) == ("onlyInA", "tail", 779, 1_008_343)
+    assert sum(queue["onlyInA"]["count"] for queue in compared["queues"]) == 779
+    first = compared["firstDifference"]
+    assert (first["a"]["physicalOffset"], first["b"]) == (1_008_343, None)
+    assert compared["counts"]["unit"] == compared["counts"]["queue"] == {"onlyInA": 779}
+    assert compared["alignment"] == "offsets"
+    assert {row["part"] for row in differences if "dataVersion." in row["subject"]} == {"dataVersion"}
+    assert main(["diff", str(slave), str(master)]) == 1
+    text = capsys.readouterr().out
+    assert (
+        "-- A ends at 1,008,343: 779 units of B are behind its end (A lags, was copied earlier, or lost its end)"
+        in text
+    )
+    assert "--   A: no unit" in text
+
+
+def test_a_copy_with_other_offsets_is_compared_by_message(pair, tmp_path, capsys):
+    store, _ = pair
+    assert main(["copy", str(store), str(tmp_path / "chosen"), "--where", 'topic != "AuditTrail"']) == 0
+    config = tmp_path / "broker.conf"
+    config.write_text("mappedFileSizeCommitLog=262144\n")
+    assert main(["copy", str(store), str(tmp_path / "other-sizes"), "--config", str(config)]) == 0
+    capsys.readouterr()
+    assert main(["diff", str(store), str(tmp_path / "chosen"), "--json"]) == 1
+    *differences, compared = records(capsys)
+    assert {(row["part"], row["kind"], row["topic"]) for row in differences if row["part"] == "unit"} == {
+        ("unit", "onlyInA", "AuditTrail")
+    }
+    assert {queue["topic"] for queue in compared["queues"]} == {"AuditTrail"}
+    assert compared["counts"]["unit"] == {"onlyInA": 290}
+    assert main(["diff", str(store), str(tmp_path / "other-sizes"), "--json"]) == 1
+    *differences, compared = records(capsys)
+    assert {row["part"] for row in differences} == {"checkpoint", "state"}
+    assert (compared["alignment"], compared["firstDifference"]) == ("both", None)
+
+
+def test_a_store_is_compared_with_itself_as_patches_leave_it(pair, tmp_path, capsys):
+    _, copy = pair
+    log = min((copy / "commitlog").iterdir())
+    data = bytearray(log.read_bytes())
+    data[11] ^= 1  # the body CRC of the first unit
+    log.write_bytes(data)
+    patches = str(tmp_path / "patches")
+    main(["repair", str(copy), "--plan", "--save", patches])
+    capsys.readouterr()
+    assert main(["diff", str(copy), "--patched", patches, "--json"]) == 1
+    *differences, _ = records(capsys)
+    assert {row["part"] for row in differences} == {"unit"}
+    assert {row["physicalOffset"] for row in differences} == {0}
