@@ -66,6 +66,7 @@ COMMANDS = (
     "namesrv",
     "serve",
     "replay",
+    "resend",
     "replicate",
     "cluster",
     "completion",

@@ -46,6 +46,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "config": [(READS, ["STORE"])],
     "rows": [(READS, ["STORE"])],
     "waiting": [(READS, ["STORE"])],
+    "resend": [(READS, ["STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"])],
     "compat": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "diff": [(READS, ["STORE", "STORE"])],

@@ -52,6 +52,7 @@ READERS = {
     "positions",
     "rows",
     "waiting",
+    "resend",
     "groups",
     "space",
     "diff",

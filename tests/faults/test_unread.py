@@ -60,6 +60,7 @@ COMMAND_LINES = {
     "config": [["config", "STORE"]],
     "rows": [["rows", "STORE"]],
     "waiting": [["waiting", "STORE"]],
+    "resend": [["resend", "STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"]],
     "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "diff": [["diff", "STORE", "STORE"]],
