@@ -406,7 +406,7 @@ def _stalled_transactions(
     if not queue.min_offset <= next_offset < queue.max_offset:
         return None
     settled: frozenset[int] | None = None
-    first: tuple[int, Unit] | None = None
+    oldest_open: tuple[int, Unit] | None = None
     count = 0
     for entry in _entries(queue, next_offset):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
@@ -415,23 +415,23 @@ def _stalled_transactions(
         immune = unit.properties.get("CHECK_IMMUNITY_TIME_IN_SECONDS", "0")
         due_ms = unit.store_timestamp + (int(immune) * 1000 if immune.isdecimal() and len(immune) < 9 else 0)
         if due_ms > newest - SLOW_SERVICE_MS:
-            if first is None and unit.store_timestamp > newest - SLOW_SERVICE_MS:
+            if oldest_open is None and unit.store_timestamp > newest - SLOW_SERVICE_MS:
                 return None  # all later ones are newer still
             continue
         if settled is None:
             settled = settled_halves(store)
         if entry.queue_offset in settled:
             continue
-        if first is None:
+        if oldest_open is None:
             if not _was_alive_behind(store, due_ms, newest, SLOW_SERVICE_MS):
                 return None
             if _newer_half(store, queue, unit, entry.queue_offset):
                 return None  # the check wrote the half again: only the offset in the table is outdated
-            first = due_ms, unit
+            oldest_open = due_ms, unit
         count += 1
-    if first is None:
+    if oldest_open is None:
         return None
-    due_ms, unit = first
+    due_ms, unit = oldest_open
     why = _refusal(unit, store.config.max_message_size) if store.config is not None else ""
     return StalledService(
         "transactions",

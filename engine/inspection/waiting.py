@@ -123,10 +123,12 @@ def find_waiting(
     kinds: Sequence[str] = KINDS,
     topic: str | None = None,
     group: str | None = None,
+    check_stop: Callable[[], None] = lambda: None,
 ) -> WaitingMessages:
-    """The waiting messages of ``kinds`` for ``topic`` and ``group`` (None: any), at most ``limit`` of them as rows.
+    """Return the waiting messages of ``kinds`` for ``topic`` and ``group`` (None: any), at most ``limit`` as rows.
 
-    What cannot be read is recorded in the store's reading and named in ``unknown``.
+    ``check_stop`` is called now and then and may raise. What cannot be read is recorded in the store's reading and
+    named in ``unknown``.
     """
     newest = newest_store_time(store)
     waiting = WaitingMessages(newest)
@@ -149,21 +151,22 @@ def find_waiting(
         for message in chain.from_iterable(messages)
         if message.kind in kinds and topic in {None, message.for_topic} and group in {None, message.group}
     )
-    first = _FirstRows(limit)
+    earliest = _EarliestRows(limit)
     overdue = []
     for message in chosen:
+        check_stop()
         if message.state in {"overdue", "open"} and message.unique_key:
             overdue.append(message)
         else:
-            _add(waiting, first, _with_reason(message, stalled, permissions))
-    delivered, _ = _delivered(store, overdue)
+            _add(waiting, earliest, _with_reason(message, stalled, permissions))
+    delivered, _ = _delivered(store, overdue, check_stop)
     for message in overdue:
         key = message.unique_key or ""
         offset = max(delivered.get((key, delivery_topic), -1) for delivery_topic in _delivery_topics(message))
         is_again = message.physical_offset is not None and offset > message.physical_offset
         checked = replace(message, state="again") if is_again else _with_reason(message, stalled, permissions)
-        _add(waiting, first, checked)
-    waiting.rows = first.rows()
+        _add(waiting, earliest, checked)
+    waiting.rows = earliest.rows()
     waiting.services = list(_services(store, stalled, waiting))
     return waiting
 
@@ -174,7 +177,7 @@ def newest_store_time(store: StoreSnapshot) -> int:
     return last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
 
 
-class _FirstRows:
+class _EarliestRows:
     """Keeps the ``limit`` messages that are due first; those without a due time come last."""
 
     def __init__(self, limit: int | None) -> None:
@@ -195,8 +198,8 @@ class _FirstRows:
         return [message for _, _, message in sorted(self._heap, key=lambda item: item[:2], reverse=True)]
 
 
-def _add(waiting: WaitingMessages, first: _FirstRows, message: WaitingMessage) -> None:
-    first.add(message)
+def _add(waiting: WaitingMessages, earliest: _EarliestRows, message: WaitingMessage) -> None:
+    earliest.add(message)
     waiting.total += 1
     waiting.kinds[message.kind] += 1
     waiting.states[message.state] += 1
@@ -263,7 +266,7 @@ def _delayed(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
     for queue_id, queue in sorted(queues.items()):
         for unit, queue_offset, due in reader.units(queue, offset_by_level.get(queue_id + 1, 0)):
             yield _message("delay", unit, queue_offset, newest, due if due > 0 else None)
-    reader.require_whole()
+    reader.require_all_read()
 
 
 def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
@@ -282,25 +285,25 @@ def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
     if queue is None:
         return
     reach = _read_timer_reach(store)
-    latest: dict[str, WaitingMessage] = {}
+    latest_by_key: dict[str, WaitingMessage] = {}
     reader = _UnitReader(store)
     for unit, queue_offset, _ in reader.units(queue, 0):
         cancelled_key = unit.properties.get(props.TIMER_DEL_UNIQUE_KEY)
         if cancelled_key is not None:
-            latest.pop(cancelled_key.rpartition("+")[2], None)
+            latest_by_key.pop(cancelled_key.rpartition("+")[2], None)
             continue
         due = unit.properties.get(props.TIMER_OUT_MS, "")
         if due.isdecimal() and not unit.properties.get(props.REAL_TOPIC, "").startswith(REVIVE_PREFIX):
             message = _message("timer", unit, queue_offset, newest, int(due))
-            latest[unit.unique_key or f"@{unit.offset}"] = message  # a rolled message is stored again
+            latest_by_key[unit.unique_key or f"@{unit.offset}"] = message  # a rolled message is stored again
     left_wheel = []
-    for key, message in latest.items():
+    for key, message in latest_by_key.items():
         if reach.is_ahead(message):
             if key not in keys_of_rows:
                 yield message
         elif message.unique_key and store.lock_state != "held":
             left_wheel.append(message)
-    reader.require_whole()
+    reader.require_all_read()
     delivered, damage = _delivered(store, left_wheel)
     for message in left_wheel:
         offset = delivered.get((message.unique_key or "", message.for_topic or ""), -1)
@@ -375,15 +378,15 @@ def _halves(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
     settled = settled_halves(store)
     reader = _UnitReader(store)
     for queue_id, queue in sorted(queues.items()):
-        latest: dict[str, tuple[Unit, int]] = {}
+        latest_by_key: dict[str, tuple[Unit, int]] = {}
         for unit, queue_offset, _ in reader.units(queue, offsets.get((HALF_TOPIC, queue_id), 0)):
             key = unit.unique_key or f"@{unit.offset}"
-            latest.pop(key, None)  # a check stores the half message again
+            latest_by_key.pop(key, None)  # a check stores the half message again
             if queue_offset not in settled:
-                latest[key] = unit, queue_offset
-        for unit, queue_offset in latest.values():
+                latest_by_key[key] = unit, queue_offset
+        for unit, queue_offset in latest_by_key.values():
             yield _message("half", unit, queue_offset, newest, None)
-    reader.require_whole()
+    reader.require_all_read()
 
 
 def _popped(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
@@ -436,7 +439,7 @@ def _retries(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
                 message = _message("retry", unit, queue_offset, newest, None)
                 for_topic = _subscribed_topic(unit, topic, group)
                 yield replace(message, state="ready", group=group, for_topic=for_topic, why=why)
-    reader.require_whole()
+    reader.require_all_read()
 
 
 # -- rows
@@ -488,7 +491,7 @@ class _UnitReader:
             else:
                 self._gaps.append(entry.physical_offset)
 
-    def require_whole(self) -> None:
+    def require_all_read(self) -> None:
         """Raise :class:`CannotRead` if an entry led to no unit: it is not known what waits there."""
         if self._gaps:
             raise CannotRead(
@@ -598,29 +601,30 @@ def _delivery_topics(message: WaitingMessage) -> tuple[str, ...]:
 
 
 def _delivered(
-    store: StoreSnapshot, overdue: Sequence[WaitingMessage]
+    store: StoreSnapshot, overdue: Sequence[WaitingMessage], check_stop: Callable[[], None] = lambda: None
 ) -> tuple[dict[tuple[str, str], int], int | None]:
     """(Unique key, topic) → log offset of the last unit, for the messages in ``overdue`` that the log has again; and
     the offset of the first damage, in which there may be others.
     """
-    wanted = {(message.unique_key, topic) for message in overdue for topic in _delivery_topics(message)}
+    awaited = {(message.unique_key, topic) for message in overdue for topic in _delivery_topics(message)}
     offsets = [message.physical_offset for message in overdue if message.physical_offset is not None]
     delivered: dict[tuple[str, str], int] = {}
     if not offsets:
         return delivered, None
     names = TopicTable()
     numbers = np.array(
-        [names.number_of(topic.encode(errors="surrogatepass")) for topic in {name for _, name in wanted}]
+        [names.number_of(topic.encode(errors="surrogatepass")) for topic in {name for _, name in awaited}]
     )
     damage: int | None = None
     for block in scan_log(store.log, min(offsets), None, crc=False, with_tags=False, topics=names):
+        check_stop()
         if isinstance(block, Damage) and damage is None:
             damage = block.offset
         if not isinstance(block, UnitColumns) or not block.count:
             continue
         for offset in block.offset[: block.count][np.isin(block.topic_id[: block.count], numbers)].tolist():
             unit = store.log.seen_at(offset, crc=False)
-            if isinstance(unit, Unit) and (unit.unique_key, unit.topic) in wanted:
+            if isinstance(unit, Unit) and (unit.unique_key, unit.topic) in awaited:
                 delivered[unit.unique_key or "", unit.topic] = offset
     return delivered, damage
 
@@ -633,25 +637,25 @@ def _services(
 ) -> Iterator[ServiceProgress]:
     """What each service that has a queue has reached."""
     try:
-        words = {(service.topic, service.queue_id): service.words for service in stalled}
+        reasons = {(service.topic, service.queue_id): service.words for service in stalled}
         for level in levels_beyond_queues(store):
-            words[SCHEDULE_TOPIC, level.queue_id] = level.words
-        yield from _progress(store, words)
+            reasons[SCHEDULE_TOPIC, level.queue_id] = level.words
+        yield from _progress(store, reasons)
     except CannotRead as error:
         waiting.unknown.setdefault("services", error.what)
 
 
-def _progress(store: StoreSnapshot, words: dict[tuple[str, int], str]) -> Iterator[ServiceProgress]:
+def _progress(store: StoreSnapshot, reasons: dict[tuple[str, int], str]) -> Iterator[ServiceProgress]:
     queues_by_topic = _known_queues(store)
     offset_by_level = _level_offsets(store)
     for queue_id, queue in sorted(queues_by_topic.get(SCHEDULE_TOPIC, {}).items()):
         place = SCHEDULE_TOPIC, queue_id
         next_offset = offset_by_level.get(queue_id + 1)
-        yield ServiceProgress("level", *place, next_offset, queue.max_offset, stalled=words.get(place, ""))
+        yield ServiceProgress("level", *place, next_offset, queue.max_offset, stalled=reasons.get(place, ""))
     for queue_id, queue in sorted(queues_by_topic.get(TIMER_TOPIC, {}).items()):
         next_offset, read_to = _timer_progress(store)
         place = TIMER_TOPIC, queue_id
-        yield ServiceProgress("timer", *place, next_offset, queue.max_offset, read_to, words.get(place, ""))
+        yield ServiceProgress("timer", *place, next_offset, queue.max_offset, read_to, reasons.get(place, ""))
     offsets = _group_offsets(store, TRANSACTION_GROUP) | _group_offsets(store, REVIVE_GROUP)
     for topic, queues in sorted(queues_by_topic.items()):
         if topic != HALF_TOPIC and not topic.startswith(REVIVE_PREFIX):
@@ -663,7 +667,7 @@ def _progress(store: StoreSnapshot, words: dict[tuple[str, int], str]) -> Iterat
                 queue_id,
                 offsets.get((topic, queue_id)),
                 queue.max_offset,
-                stalled=words.get((topic, queue_id), ""),
+                stalled=reasons.get((topic, queue_id), ""),
             )
 
 

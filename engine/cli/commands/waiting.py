@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, count, open_named_store
+from engine.cli.options import add_command, add_masking, add_store, common_options, count, open_named_store
 from engine.cli.output import Column, Output, iso_time
 from engine.english import number_of
 from engine.inspection.waiting import (
@@ -17,6 +18,7 @@ from engine.inspection.waiting import (
     WaitingMessages,
     find_waiting,
 )
+from engine.rules.masking import Masking
 
 _COLUMNS = (
     Column("Kind", "kind", "plain"),
@@ -57,6 +59,7 @@ def register(commands: Any) -> None:
         metavar="N",
         help="list at most N messages (default: 1000); all are counted",
     )
+    add_masking(parser)
     parser.set_defaults(run=run)
 
 
@@ -65,14 +68,48 @@ def run(args: argparse.Namespace, out: Output) -> int:
         store.settle_log_end()
         kinds = KINDS if args.kind is None else (args.kind,)
         waiting = find_waiting(store, args.limit, kinds=kinds, topic=args.topic, group=args.group)
+        mask = out.mask or Masking()
         for message in waiting.rows:
-            out.record(_record(message), _COLUMNS)
+            out.record(_masked(_record(message), mask), _COLUMNS)
+        waiting = _masked_totals(waiting, mask)
         is_complete = not waiting.unknown and not store.unread and not store.reading.undecoded
         if out.as_json:
             out.record(_summary(waiting, is_complete))
         else:
             _print_summary(waiting, out)
     return 0
+
+
+def _masked(record: dict[str, Any], mask: Masking) -> dict[str, Any]:
+    """Mask the fields that have another meaning elsewhere; the output masks the others."""
+    group = record["group"] or ""
+    return record | {
+        "forTopic": mask.topic(record["forTopic"]) if record["forTopic"] else None,
+        "group": mask.group(group) or None,
+        "why": mask.about(group, record["why"]) if record["why"] else None,
+    }
+
+
+def _masked_totals(waiting: WaitingMessages, mask: Masking) -> WaitingMessages:
+    if not mask.any:
+        return waiting
+    topics, groups = Counter[str](), Counter[str]()
+    for topic, number in waiting.topics.items():
+        topics[mask.topic(topic)] += number
+    for group, number in waiting.groups.items():
+        groups[mask.group(group)] += number
+    services = [
+        replace(service, topic=mask.topic(service.topic), stalled=_masked_words(service.stalled, waiting, mask))
+        for service in waiting.services
+    ]
+    unknown = {kind: _masked_words(why, waiting, mask) for kind, why in waiting.unknown.items()}
+    return replace(waiting, topics=topics, groups=groups, services=services, unknown=unknown)
+
+
+def _masked_words(text: str, waiting: WaitingMessages, mask: Masking) -> str:
+    for group in sorted(waiting.groups, key=len, reverse=True):
+        text = mask.about(group, text)
+    return mask.words(text)
 
 
 def _record(message: WaitingMessage) -> dict[str, Any]:

@@ -34,3 +34,18 @@ def test_a_store_in_which_nothing_waits_says_so(storescope):
     assert storescope.text("waiting") == "-- no message waits in this store\n"
     (summary,) = storescope("waiting")
     assert (summary["messages"], summary["complete"], summary["services"]) == (0, True, [])
+
+
+@pytest.mark.golden
+def test_groups_and_keys_are_masked_in_rows_and_totals(golden, capsys):
+    store = str(golden("broker-pop"))
+    assert main(["waiting", store, "--json", "--mask", "keys,groups"]) == 0
+    text = capsys.readouterr().out
+    *rows, summary = [json.loads(line) for line in text.splitlines()]
+    (group,) = summary["groups"]
+    assert group.startswith("group-")
+    assert {row["group"] for row in rows} == {group}
+    assert all(row["uniqueKey"].startswith("key-") for row in rows)
+    assert "billing" not in text
+    assert main(["waiting", store, "--mask", "groups"]) == 0
+    assert "billing" not in capsys.readouterr().out
