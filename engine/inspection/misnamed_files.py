@@ -45,12 +45,12 @@ def misnamed_log_files(store: StoreSnapshot) -> Iterator[MisnamedFile]:
         if oddity.kind != "name":
             continue
         packed = _PACKED.fullmatch(Path(oddity.path).name)
-        offset = int(packed[1]) if packed is not None else _own_offset(store, Path(oddity.path))
+        offset = int(packed[1]) if packed is not None else own_offset(store, Path(oddity.path))
         if offset is not None:
             yield MisnamedFile(oddity.path, offset, packed is not None)
 
 
-def _own_offset(store: StoreSnapshot, path: Path) -> int | None:
+def own_offset(store: StoreSnapshot, path: Path) -> int | None:
     """The offset at which a file of the log should begin, by its first unit; None if it is no such file."""
     head = ReadingListing(store.reading, path.parent).head(path.name, _HEAD.size)
     if len(head) < _HEAD.size:

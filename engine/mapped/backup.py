@@ -545,6 +545,11 @@ class BackupDisk(RealDisk):
             self.backup.before_change(path, _NO_BYTES)
         super().set_modified(path, ms)
 
+    def set_size(self, path: Path, size: int) -> None:
+        if self.saves:
+            self.backup.before_change(path, size)
+        super().set_size(path, size)
+
 
 class BackupFile(RealFile):
     """A :class:`engine.mapped.disk.DiskFile` that is saved before it changes.

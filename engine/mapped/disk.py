@@ -135,6 +135,9 @@ class Disk(Protocol):
     def set_modified(self, path: Path, ms: int) -> None:
         """Set the time of a file's last write to ``ms``."""
 
+    def set_size(self, path: Path, size: int) -> None:
+        """Cut an existing file at ``size`` bytes, or add zeros to it; the new length survives a power loss."""
+
     def usage(self, path: Path) -> float:
         """Return the used share of the file system of ``path``, full percents rounded up (docs/formats/cleaning.md);
         −1 if unknown.
@@ -302,6 +305,11 @@ class RealDisk:
     def set_modified(self, path: Path, ms: int) -> None:
         with self._files.at_work(str(path)):
             os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+
+    def set_size(self, path: Path, size: int) -> None:
+        with self._files.at_work(str(path)), path.open("r+b") as file:
+            os.ftruncate(file.fileno(), size)
+            os.fsync(file.fileno())
 
     def usage(self, path: Path) -> float:
         return disk_use(path)

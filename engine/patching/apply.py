@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.mapped.disk import Disk, put_file
 from engine.patching.patched_disk import MAX_IN_MEMORY_BYTES, PatchedDisk
-from engine.patching.patches import BadPatch, MoveFile, Patch, PatchList, RemoveFile, WriteBytes, WriteFile
+from engine.patching.patches import BadPatch, MoveFile, Patch, PatchList, RemoveFile, ResizeFile, WriteBytes, WriteFile
 from engine.sentences import sentence
 
 
@@ -63,6 +63,8 @@ def _apply(patch: Patch, path: Path, root: Path, disk: Disk) -> None:
                 file.flush(patch.offset, patch.offset + len(patch.new))
             finally:
                 file.close()
+        case ResizeFile():
+            disk.set_size(path, patch.new_size)
         case RemoveFile():
             disk.delete(path)
             disk.sync_folder(path.parent)

@@ -31,6 +31,7 @@ from engine.patching.patches import (
     MoveFile,
     Patch,
     RemoveFile,
+    ResizeFile,
     WriteBytes,
     WriteFile,
     sample_digest,
@@ -49,6 +50,10 @@ class _PatchedFile:
     content: bytes | None = None
     zeros: int = 0
     """Zero bytes behind ``content``."""
+    length: int | None = None
+    """Length of a file over ``base`` that was made longer or shorter, in bytes."""
+    base_end: int = 0
+    """Bytes of ``base`` that such a file still has; zeros follow."""
     spans: list[tuple[int, bytes]] = field(default_factory=list)
     changes: int = 0
     """A checksum of the patches: part of the time of change."""
@@ -59,6 +64,13 @@ class _PatchedFile:
     @property
     def is_absent(self) -> bool:
         return self.base is None and self.content is None
+
+    def fitted(self, data: bytes, size: int, position: int) -> bytes:
+        """Return ``data``, read from ``base`` at ``position``, with the zeros behind its end or without what is cut."""
+        if self.length is None:
+            return data
+        wanted = min(size, max(self.length - position, 0))
+        return data[: min(wanted, max(self.base_end - position, 0))].ljust(wanted, b"\0")
 
 
 class PatchedDisk(SystemDisk):
@@ -111,16 +123,20 @@ class PatchedDisk(SystemDisk):
                     size = self._size(file)
                     self._expect(patch, 0, patch.old, self._read(file, size, 0) if size <= len(patch.old) else b"")
                 file.base, file.content, file.zeros, file.spans = None, patch.new, patch.zeros, []
+                file.length = None
             case RemoveFile():
                 self._expect_sample(patch, file)
                 file.base, file.content, file.spans = None, None, []
+            case ResizeFile():
+                self._expect_sample(patch, file)
+                _resize(file, patch.new_size)
             case MoveFile():
                 self._expect_sample(patch, file)
                 target = self._file_for_change(patch.target)
                 if not target.is_absent:
                     raise BadPatch(sentence("expected no such file, found one"), file=patch.target)
                 target.base, target.content, target.spans = file.base, file.content, file.spans
-                target.zeros = file.zeros
+                target.zeros, target.length, target.base_end = file.zeros, file.length, file.base_end
                 target.changes, target.modified_ns = file.changes, file.modified_ns
                 file.base, file.content, file.spans = None, None, []
 
@@ -143,6 +159,8 @@ class PatchedDisk(SystemDisk):
     def _size(self, file: _PatchedFile) -> int:
         if file.content is not None:
             return len(file.content) + file.zeros
+        if file.length is not None:
+            return file.length
         return Path(file.base).stat().st_size if file.base is not None else 0
 
     def _read(self, file: _PatchedFile, size: int, position: int) -> bytes:
@@ -151,7 +169,7 @@ class PatchedDisk(SystemDisk):
             return data + bytes(min(size - len(data), max(len(file.content) + file.zeros - position - len(data), 0)))
         if file.base is None:
             return b""
-        return _laid_over(_read_path(file.base, size, position), position, file.spans)
+        return _laid_over(file.fitted(_read_path(file.base, size, position), size, position), position, file.spans)
 
     def _expect(self, patch: Patch, offset: int, expected: bytes, actual: bytes) -> None:
         if actual == expected:
@@ -165,7 +183,7 @@ class PatchedDisk(SystemDisk):
         )
         raise BadPatch(message, file=patch.file, offset=offset + place)
 
-    def _expect_sample(self, patch: RemoveFile | MoveFile, file: _PatchedFile) -> None:
+    def _expect_sample(self, patch: RemoveFile | MoveFile | ResizeFile, file: _PatchedFile) -> None:
         size = self._size(file)
         if file.is_absent:
             raise BadPatch(sentence("the patch does not fit: there is no such file"), file=patch.file)
@@ -234,11 +252,15 @@ class PatchedDisk(SystemDisk):
     def read(self, descriptor: int, size: int, position: int) -> bytes:
         data = super().read(descriptor, size, position)
         file = self._by_identity.get(_identity(os.fstat(descriptor)))
-        return data if file is None else _laid_over(data, position, file.spans)
+        return data if file is None else _laid_over(file.fitted(data, size, position), position, file.spans)
 
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
         count = super().read_into(descriptor, view, position)
         file = self._by_identity.get(_identity(os.fstat(descriptor)))
+        if file is not None and file.length is not None:
+            data = file.fitted(bytes(view[:count]), len(view), position)
+            count = len(data)
+            view[:count] = data
         if file is not None and file.spans:
             view[:count] = _laid_over(bytes(view[:count]), position, file.spans)
         return count
@@ -261,7 +283,7 @@ class PatchedDisk(SystemDisk):
     def is_plain(self, path: str) -> bool:
         """Implement :meth:`ReadingDisk.is_plain`: compiled code reads files without patches by itself."""
         file = self._files.get(_absolute(path))
-        return file is None or not file.spans
+        return file is None or (not file.spans and file.length is None)
 
     def _has_new_files_below(self, folder: str) -> bool:
         return any(path.startswith(folder + os.sep) and not file.is_absent for path, file in self._files.items())
@@ -271,6 +293,8 @@ class PatchedDisk(SystemDisk):
         modified_ns = file.modified_ns + (file.changes | 1)
         values = list(info)[:10]
         values[8] = modified_ns // 10**9
+        if file.length is not None:
+            values[stat.ST_SIZE] = file.length
         names = ("st_atime", "st_ctime", "st_atime_ns", "st_ctime_ns", "st_blksize", "st_blocks", "st_rdev")
         other_fields = {name: getattr(info, name) for name in names if hasattr(info, name)}
         return os.stat_result(values, {**other_fields, "st_mtime": modified_ns / 10**9, "st_mtime_ns": modified_ns})
@@ -296,6 +320,17 @@ class _NewEntry:
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         return self._disk.status(self.path, follow_symlinks)
+
+
+def _resize(file: _PatchedFile, size: int) -> None:
+    """Cut ``file`` at ``size``, or add zeros to it."""
+    if file.content is not None:
+        file.content = file.content[:size]
+        file.zeros = size - len(file.content)
+    else:
+        file.spans = [(start, data[: size - start]) for start, data in file.spans if start < size]
+        file.base_end = size if file.length is None else min(file.base_end, size)
+        file.length = size
 
 
 def _absolute(path: str | Path) -> str:

@@ -45,7 +45,7 @@ class Patch:
 
     def record(self, number: int = 1) -> dict[str, Any]:
         """Return the JSON record of the patch with this number: bytes are hexadecimal digits."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        values = {_JSON_NAMES.get(part.name, part.name): getattr(self, part.name) for part in fields(self)}
         texts = {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
         return {"type": "patch", "n": number, "action": self.action, **texts}
 
@@ -103,12 +103,27 @@ class MoveFile(Patch):
     sample: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeFile(Patch):
+    """A file of ``size`` bytes gets ``new_size`` bytes: zeros are added, or the bytes behind are cut off; ``sample`` is
+    its :func:`sample_digest`.
+    """
+
+    kind: ClassVar[str] = "resizeFile"
+    size: int
+    new_size: int
+    sample: str
+
+
 _KINDS: Mapping[str, type[Patch]] = {
     "createFile": WriteFile,
-    **{kind.kind: kind for kind in (WriteBytes, WriteFile, RemoveFile, MoveFile)},
+    **{kind.kind: kind for kind in (WriteBytes, WriteFile, RemoveFile, MoveFile, ResizeFile)},
 }
 SAMPLE_BYTES = 64 << 10
+MAX_FILE_BYTES = 1 << 40
+"""Maximum size of a file that a patch makes longer: a list of patches from elsewhere must not fill the disk."""
 _BYTES_FIELDS = ("old", "new")
+_JSON_NAMES = {"new_size": "newSize"}
 Kind = TypeVar("Kind", bound=Patch)
 
 
@@ -187,7 +202,12 @@ def _patch_of(row: object, number: int) -> Patch:
     kind = _KINDS.get(str(row.get("action"))) if isinstance(row, dict) else None
     if kind is None or not isinstance(row, dict):
         raise bad_row
-    values = {name: value for name, value in row.items() if name not in {"type", "n", "action"}}
+    field_names = {in_json: name for name, in_json in _JSON_NAMES.items()}
+    values = {
+        field_names.get(str(name), str(name)): value
+        for name, value in row.items()
+        if name not in {"type", "n", "action"}
+    }
     try:
         for name in _BYTES_FIELDS:
             if isinstance(values.get(name), str):
@@ -213,6 +233,8 @@ def _is_sound(patch: Any) -> bool:
             return True
         case RemoveFile(size=int(), sample=str()) | MoveFile(size=int(), sample=str()):
             return True
+        case ResizeFile(size=int(), new_size=int() as new_size, sample=str()):
+            return 0 <= new_size <= MAX_FILE_BYTES
         case _:
             return False
 

@@ -42,6 +42,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.lost_units import LostUnit, entry_at, lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteBytes
+from engine.repair.queue_numbers import QueuePlace, has_message, has_plain_queues, numbers_around
 from engine.repair.repair import Certainty, Repair
 from engine.rules import mendable
 from engine.sentences import join, plural, sentence
@@ -74,6 +75,8 @@ class _Plan:
     unnamed_bytes: int = 0
     shortened: list[str] = field(default_factory=list)
     """Messages put right without a property, which is too long for a broker: their names and that of the property."""
+    is_place_guessed: bool = False
+    """Whether a placeholder stands for a message of which only the queue offset is known."""
     unverified: int = 0
     """Messages put right whose body cannot be checked, because its CRC was overwritten too."""
 
@@ -84,6 +87,7 @@ class _Plan:
         self.replaced += part.replaced
         self.unnamed_bytes += part.unnamed_bytes
         self.shortened += part.shortened
+        self.is_place_guessed |= part.is_place_guessed
         self.unverified += part.unverified
 
 
@@ -117,6 +121,8 @@ def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = 
     for offset in bodies:
         if offset not in misplaced:
             mender.body(offset, kept_to)
+    if damages:
+        mender.note_missing_numbers([damage for damage, _ in damages])
     for damage, time in damages:
         mender.cover(damage, time)
     plan = mender.plan
@@ -172,9 +178,10 @@ def _as_repair(plan: _Plan) -> Repair:
                 n=plan.unverified,
             )
         )
-    certainty: Certainty = "likely" if plan.unverified or plan.unnamed_bytes else "certain"
+    certainty: Certainty = "likely" if plan.unverified or plan.unnamed_bytes or plan.is_place_guessed else "certain"
     title = sentence("Mend the damaged bytes of the commit log")
-    return Repair(NAME, mendable.LOG, title, tuple(plan.patches), join("; ", gains), join("; ", costs), certainty)
+    all_gains, all_costs = join("; ", gains), join("; ", costs)
+    return Repair(NAME, mendable.LOG, title, tuple(plan.patches), all_gains, all_costs, certainty, len(plan.replaced))
 
 
 def _names(lost: Sequence[LostUnit | Unit]) -> str:
@@ -190,9 +197,29 @@ class _LogMender:
         self._log = store.log
         self._property_crc = False
         """Whether the broker adds a CRC of its own to the properties, as the unit behind the place shows."""
+        self._without_place: dict[int, list[QueuePlace]] = {}
+        """By the start of a damaged place: messages that were there, of which no queue entry says where."""
         self.plan = _Plan()
 
     # -- damaged places
+
+    def note_missing_numbers(self, damages: Sequence[Damage]) -> None:
+        """Find out which messages of the damaged places no queue entry tells: those whose queue offsets are missing."""
+        named = {
+            QueuePlace(lost.topic, lost.queue_id, lost.queue_offset)
+            for damage in damages
+            if damage.size <= MAX_DAMAGE_BYTES
+            for lost in self._tiles(damage)
+        }
+        for around in numbers_around(self._store, [(damage.offset, damage.offset + damage.size) for damage in damages]):
+            fresh = [place for place in around.missing() if place not in named]
+            kept = [
+                place
+                for place in fresh[:MAX_UNITS]
+                if has_plain_queues(self._store, place.topic) and not has_message(self._store, place)
+            ]
+            named.update(kept)
+            self._without_place[around.start] = kept[::-1]
 
     def cover(self, damage: Damage, time_before: int) -> None:
         """Put units in a damaged place behind which the log goes on; ``time_before`` is the store time (ms) of the unit
@@ -213,8 +240,9 @@ class _LogMender:
         time_after = following.store_timestamp if isinstance(following, Unit) else time_before
         if isinstance(following, Unit):
             self._property_crc = props.CRC32 in following.properties
+        unplaced = self._without_place.get(damage.offset, [])
         for lost in self._tiles(damage):
-            if lost.offset > place and not self._fill(plan, place, lost.offset, time_before):
+            if lost.offset > place and not self._fill(plan, place, lost.offset, time_before, unplaced):
                 return False
             is_put_right = self._put_right(plan, lost, time_before, max(time_after, time_before))
             if not is_put_right and not self._replace(plan, lost, time_before):
@@ -223,7 +251,7 @@ class _LogMender:
         if place == end:
             return True
         if end < file.end_offset:
-            return self._fill(plan, place, end, time_before)
+            return self._fill(plan, place, end, time_before, unplaced)
         if end - place < filler.BLANK_BYTES:
             return False
         self._write(plan, place, filler.blank(end - place), sentence("the file ends here, and the next one follows"))
@@ -304,8 +332,25 @@ class _LogMender:
         plan.replaced.append(lost)
         return True
 
-    def _fill(self, plan: _Plan, start: int, stop: int, time_before: int) -> bool:
-        """Cover bytes of which no queue entry is known."""
+    def _fill(self, plan: _Plan, start: int, stop: int, time_before: int, unplaced: list[QueuePlace]) -> bool:
+        """Cover bytes of which no queue entry is known: with placeholders of messages whose queue offsets are missing,
+        as far as they have room.
+        """
+        while unplaced:
+            place = unplaced[-1]
+            size = self._shortest(place)
+            if size > stop - start:
+                break
+            if len(unplaced) == 1 or stop - start - size < self._shortest(unplaced[-2]):
+                size = stop - start
+            lost = LostUnit(start, size, *place, None)
+            if not self._replace(plan, lost, time_before):
+                break
+            unplaced.pop()
+            start += size
+            plan.is_place_guessed = True
+        if start == stop:
+            return True
         data = filler.filler(
             stop - start, physical_offset=start, store_timestamp=time_before, property_crc=self._property_crc
         )
@@ -315,6 +360,11 @@ class _LogMender:
         self._write(plan, start, data, why)
         plan.unnamed_bytes += stop - start
         return True
+
+    def _shortest(self, place: QueuePlace) -> int:
+        """Return the bytes of the shortest placeholder for a message at ``place``."""
+        properties = passed_over(place.topic, place.queue_id)
+        return filler.shortest_placeholder(place.topic, properties, property_crc=self._property_crc)
 
     # -- wrong fields of units that can be read
 

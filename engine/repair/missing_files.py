@@ -9,17 +9,13 @@ of the messages around it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from engine.codec import filler
 from engine.codec import properties as props
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import Unit
-from engine.codec.queue_builder import EntryRows, build_runs
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.files.layout import queue_file_name
 from engine.inspection.block_scan import scan_log
@@ -27,36 +23,29 @@ from engine.inspection.lost_units import entries_into
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteFile
 from engine.repair.log_damage import passed_over
+from engine.repair.queue_numbers import (
+    MAX_MESSAGES,
+    NumbersAround,
+    QueuePlace,
+    has_message,
+    has_plain_queues,
+    numbers_around,
+)
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.sentences import join, plural, sentence
-from engine.system_names import LMQ_PREFIX
 
 NAME = "missing-files"
-MAX_MESSAGES = 1_000_000
-"""Maximum number of messages of a gap: more placeholders are not held in memory."""
 _MAX_NAMED = 20
-Key = tuple[str, int]
-
-
-class _Lost(NamedTuple):
-    topic: str
-    queue_id: int
-    queue_offset: int
 
 
 @dataclass(slots=True)
 class _Gap:
-    """Bytes [start, end) of the log that no file holds, and the store time (ms) of the message in front.
-
-    ``last_numbers`` and ``next_numbers`` are the queue offsets of the messages around it, by queue.
-    """
+    """Bytes [start, end) of the log that no file holds, and the store time (ms) of the message in front."""
 
     start: int
     end: int
     time_before: int
-    last_numbers: Mapping[Key, int]
-    next_numbers: dict[Key, int] = field(default_factory=dict)
 
 
 def repair_missing_files(store: StoreSnapshot) -> Repair | None:
@@ -73,11 +62,12 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
         return None
     property_crc = _has_property_crc(store)
     patches: list[WriteFile] = []
-    lost: list[_Lost] = []
-    for gap in _gaps(store):
+    lost: list[QueuePlace] = []
+    gaps = _gaps(store)
+    for gap, around in zip(gaps, numbers_around(store, [(gap.start, gap.end) for gap in gaps]), strict=True):
         if gap.start % file_size or gap.end % file_size:
             continue
-        lost_here = _lost_messages(store, gap)
+        lost_here = _lost_messages(store, around)
         contents = _contents(gap, lost_here, file_size, property_crc=property_crc)
         if contents is None:
             continue
@@ -97,7 +87,9 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
         names=join(", ", ["/".join(map(str, message)) for message in lost[:_MAX_NAMED]]),
     )
     title = sentence("Replace missing files of the commit log")
-    return Repair(NAME, mendable.MISSING_FILES, title, tuple(patches), gains, costs if lost else "", "likely")
+    return Repair(
+        NAME, mendable.MISSING_FILES, title, tuple(patches), gains, costs if lost else "", "likely", len(lost)
+    )
 
 
 def _has_property_crc(store: StoreSnapshot) -> bool:
@@ -106,51 +98,30 @@ def _has_property_crc(store: StoreSnapshot) -> bool:
 
 
 def _gaps(store: StoreSnapshot) -> list[_Gap]:
-    """Return the gaps between the files, with the queue offsets around each."""
-    topics, numbers = TopicTable(), dict[Key, int]()
+    """Return the gaps between the files."""
     gaps: list[_Gap] = []
     time = 0
-    for block in scan_log(store.log, crc=False, topics=topics):
+    for block in scan_log(store.log, crc=False):
         if isinstance(block, Damage) and store.log.sequence.find(block.offset) is None and not block.unread:
-            gaps.append(_Gap(block.offset, block.offset + block.size, time, dict(numbers)))
+            gaps.append(_Gap(block.offset, block.offset + block.size, time))
         if not isinstance(block, UnitColumns):
             continue
         units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
-        if not units:
-            continue
-        time = int(block.store_timestamp[units - 1])
-        rows = EntryRows(units)
-        rows.add(block, 0, units)
-        runs = build_runs(rows, 0, units)
-        for group in range(len(runs)):
-            key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
-            first_row, last_row = runs.row[int(runs.start[group])], runs.row[int(runs.start[group + 1]) - 1]
-            for gap in gaps:
-                gap.next_numbers.setdefault(key, int(rows.queue_offset[first_row]))
-            numbers[key] = int(rows.queue_offset[last_row])
+        time = int(block.store_timestamp[units - 1]) if units else time
     return gaps
 
 
-def _lost_messages(store: StoreSnapshot, gap: _Gap) -> list[_Lost]:
+def _lost_messages(store: StoreSnapshot, around: NumbersAround) -> list[QueuePlace]:
     """Return the messages of the gap, ordered by queue."""
-    by_topic = store.queues_by_topic()
     lost = {
-        _Lost(entry.topic, entry.queue_id, entry.number)
-        for entry in entries_into(store, gap.start, gap.end, MAX_MESSAGES)
+        QueuePlace(entry.topic, entry.queue_id, entry.number)
+        for entry in entries_into(store, around.start, around.end, MAX_MESSAGES)
     }
-    for key, last_number in gap.last_numbers.items():
-        next_number = gap.next_numbers.get(key, last_number)
-        if next_number - last_number <= MAX_MESSAGES:
-            lost |= {_Lost(*key, number) for number in range(last_number + 1, next_number)}
-    return sorted(
-        message
-        for message in lost
-        if not message.topic.startswith(LMQ_PREFIX)
-        and all(queue.kind == "simple" for queue in by_topic.get(message.topic, {}).values())
-    )
+    lost |= {place for place in around.missing() if not has_message(store, place)}
+    return sorted(place for place in lost if has_plain_queues(store, place.topic))
 
 
-def _contents(gap: _Gap, lost: list[_Lost], file_size: int, *, property_crc: bool) -> dict[int, bytes] | None:
+def _contents(gap: _Gap, lost: list[QueuePlace], file_size: int, *, property_crc: bool) -> dict[int, bytes] | None:
     """Return the bytes of each missing file by its start, without the zeros of its blank; None if they do not fit."""
     contents: dict[int, bytes] = {}
     messages = deque(lost)
@@ -173,7 +144,7 @@ def _contents(gap: _Gap, lost: list[_Lost], file_size: int, *, property_crc: boo
     return None if messages else contents
 
 
-def _placeholder(message: _Lost, place: int, time: int, *, property_crc: bool) -> bytes:
+def _placeholder(message: QueuePlace, place: int, time: int, *, property_crc: bool) -> bytes:
     properties = passed_over(message.topic, message.queue_id)
     unit = filler.placeholder(
         filler.shortest_placeholder(message.topic, properties, property_crc=property_crc),

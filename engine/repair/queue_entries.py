@@ -21,7 +21,9 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
+from engine.config import MessageStoreConfig
 from engine.inspection.block_scan import scan_log
+from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
 from engine.mapped.read_only import ReadOnlyFile
@@ -37,6 +39,7 @@ MAX_FILE_BYTES = 64 << 20
 """A new queue file that would be longer is not made: it is held in memory."""
 _JOINED_BYTES = 64
 """Differing bytes with fewer equal ones between them make one patch."""
+_DEFAULT_FILE_BYTES = MessageStoreConfig().mapped_file_size_consume_queue
 _PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
 Key = tuple[str, int]
 
@@ -47,6 +50,11 @@ class _Entries:
 
     numbers: list[NDArray[np.int64]] = field(default_factory=list)
     rows: list[NDArray[np.void]] = field(default_factory=list)
+
+    @property
+    def first_offset(self) -> int:
+        """Where the first message of the queue begins in the log."""
+        return int(self.rows[0]["physical_offset"][0])
 
     def joined(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:
         """Return all numbers and all entries."""
@@ -64,13 +72,11 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     named = {name for finding in reported for name in _queues_of(store, finding)}
     tags_named = {name for finding in reported if finding.id == "CQ09" for name in _queues_of(store, finding)}
     queues = {queue.key: queue for queue in _plain_queues(store)}
-    chosen = {key for key in queues if f"{key[0]}/{key[1]}" in named}
-    if any(finding.id in ("CQ10", "RP01") for finding in reported):
-        chosen = set(queues)  # such a finding covers many queues, and names only some of them
-        for queue in _queues_without_folder(store, named):
-            chosen.add(queue.key)
-            queues[queue.key] = queue
-    patches, mended = _queue_patches(store, {key: queues[key] for key in chosen}, tags_named)
+    chosen = {key: queue for key, queue in queues.items() if f"{key[0]}/{key[1]}" in named}
+    are_all = any(finding.id in ("CQ10", "RP01") for finding in reported)
+    if are_all:  # such a finding covers many queues, and names only some of them
+        chosen = queues
+    patches, mended = _queue_patches(store, chosen, tags_named, adds_lost=are_all)
     if not patches:
         return None
     gains = plural(
@@ -83,21 +89,26 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
 
 
 def queue_patches(store: StoreSnapshot) -> list[Patch]:
-    """Return the patches of all queues of plain entries whose entries differ from what the log says.
+    """Return the patches of all queues of plain entries whose entries differ from what the log says, and of those that
+    have lost their folder.
 
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
-    return _queue_patches(store, {queue.key: queue for queue in _plain_queues(store)}, frozenset())[0]
+    queues = {queue.key: queue for queue in _plain_queues(store)}
+    return _queue_patches(store, queues, frozenset(), adds_lost=True)[0]
 
 
 def _queue_patches(
-    store: StoreSnapshot, queues: Mapping[Key, _Queue], tags_named: Collection[str]
+    store: StoreSnapshot, queues: Mapping[Key, _Queue], tags_named: Collection[str], *, adds_lost: bool
 ) -> tuple[list[Patch], int]:
     """Return the patches of ``queues``, and the number of queues that have any. ``tags_named`` are the names of those
-    whose tag codes are mended as well.
+    whose tag codes are mended as well. With ``adds_lost`` also of queues that have lost their folder.
     """
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
-    expected, is_whole = _entries_of_log(store, queues, levels)
+    expected, is_whole = _entries_of_log(store, None if adds_lost else queues, levels)
+    if adds_lost:
+        queues = {**_lost_queues(store, expected), **queues}
+        expected = {key: entries for key, entries in expected.items() if key in queues}
     patches: list[Patch] = []
     mended = 0
     for key, entries in sorted(expected.items()):
@@ -112,13 +123,12 @@ def _queue_patches(
 
 
 class _Queue(NamedTuple):
-    """A queue of plain entries: its folder, its files, and the byte behind its last entry."""
+    """A queue of plain entries: its folder and its files."""
 
     topic: str
     queue_id: int
     folder: Path
     files: Sequence[ReadOnlyFile] = ()
-    raw_end: int = 0
 
     @property
     def key(self) -> Key:
@@ -130,23 +140,33 @@ def _plain_queues(store: StoreSnapshot) -> Iterator[_Queue]:
     for by_id in store.file_topics().values():
         for queue in by_id.values():
             if queue.kind == "simple" and queue.ext is None and not queue.topic.startswith(LMQ_PREFIX):
-                yield _Queue(queue.topic, queue.queue_id, queue.folder, queue.files, queue.raw_end)
+                yield _Queue(queue.topic, queue.queue_id, queue.folder, queue.files)
 
 
-def _queues_without_folder(store: StoreSnapshot, named: Collection[str]) -> Iterator[_Queue]:
-    """Yield the named queues that have lost their folder, of topics with plain queues."""
+def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict[Key, _Queue]:
+    """Return the queues of the log's messages that have lost their folder, of topics with plain queues. A deleted topic
+    has none.
+    """
     by_topic = store.file_topics()
+    has_ext = any(queue.ext is not None for by_id in by_topic.values() for queue in by_id.values())
+    if store.paths is None or has_ext:
+        return {}
     table = read_table(store, "topics.json")
     declared = table.value.get("topicConfigTable") if table is not None else None
-    for name in sorted(named):
-        topic, _, number = name.rpartition("/")
-        if not number.isdigit() or int(number) in by_topic.get(topic, {}) or topic.startswith(LMQ_PREFIX):
-            continue
+    first_of: dict[str, int] = {}
+    for (topic, _), entries in expected.items():
+        first_of[topic] = min(entries.first_offset, first_of.get(topic, entries.first_offset))
+    excluded = set(deleted_topics(store, first_of))
+    for topic in first_of.keys() - excluded:
         attributes = (declared.get(topic) or {}).get("attributes") if isinstance(declared, dict) else None
         has_batches = any(queue.kind == "batch" for queue in by_topic.get(topic, {}).values())
-        if store.paths is None or has_batches or "BatchCQ" in str(attributes):
-            continue
-        yield _Queue(topic, int(number), store.paths.queue_folder(topic, int(number)))
+        if topic.startswith(LMQ_PREFIX) or has_batches or "BatchCQ" in str(attributes):
+            excluded.add(topic)
+    return {
+        key: _Queue(*key, store.paths.queue_folder(*key))
+        for key in expected
+        if key[0] not in excluded and key[1] >= 0 and key[1] not in by_topic.get(key[0], {})
+    }
 
 
 def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
@@ -168,9 +188,9 @@ def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
 
 
 def _entries_of_log(
-    store: StoreSnapshot, chosen: Collection[Key], levels: tuple[int, ...]
+    store: StoreSnapshot, chosen: Collection[Key] | None, levels: tuple[int, ...]
 ) -> tuple[dict[Key, _Entries], bool]:
-    """Return the entries of the chosen queues, and whether all of the log could be read."""
+    """Return the entries of the chosen queues (None: of all), and whether all of the log could be read."""
     topics = TopicTable()
     expected: dict[Key, _Entries] = {}
     is_whole = True
@@ -187,7 +207,7 @@ def _entries_of_log(
         runs = build_runs(rows, 0, rows.count)
         for group in range(len(runs)):
             key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
-            if key not in chosen:
+            if chosen is not None and key not in chosen:
                 continue
             start, stop = int(runs.start[group]), int(runs.start[group + 1])
             entries = expected.setdefault(key, _Entries())
@@ -206,18 +226,18 @@ def _patches(
     is_whole: bool,
 ) -> Iterator[Patch]:
     """Yield the patches of one queue, a file at a time."""
-    file_size = _common_file_size(store) or store.geometry.consume_queue_file_size
+    file_size = _common_file_size(store) or store.geometry.consume_queue_file_size or _DEFAULT_FILE_BYTES
     if not queue.folder.is_relative_to(store.path) or not 0 < file_size <= MAX_FILE_BYTES or file_size % CQ_UNIT_SIZE:
         return
     in_file = file_size // CQ_UNIT_SIZE
     existing = {file.start_offset: file for file in queue.files}
     last_number = int(numbers[-1])
-    surplus_end = queue.raw_end // CQ_UNIT_SIZE if is_whole else 0
+    files_end = max((file.end_offset for file in queue.files), default=0) // CQ_UNIT_SIZE if is_whole else 0
     first_file = int(numbers[0]) // in_file
     name = f"{queue.topic}/{queue.queue_id}"
     why = sentence("entries of queue {queue} as the messages of the log say them", queue=name)
     folder = queue.folder.relative_to(store.path).as_posix()
-    for number in range(first_file, max(last_number, surplus_end - 1) // in_file + 1):
+    for number in range(first_file, max(last_number, files_end - 1) // in_file + 1):
         begin = number * in_file
         file = existing.get(begin * CQ_UNIT_SIZE)
         raw = file.read(0, file.size) if file is not None else b""
@@ -231,15 +251,17 @@ def _patches(
             fresh["tags_code"][same] = old["tags_code"][places][same]
         new[places] = fresh
         if is_whole:
-            new[max(last_number + 1 - begin, 0) : max(surplus_end - begin, 0)] = np.zeros((), CQ_UNIT)
+            new[max(last_number + 1 - begin, 0) :] = np.zeros((), CQ_UNIT)
         if number == first_file and file is None and len(places) and min(existing, default=begin) >= begin:
             new[: int(places[0])] = np.frombuffer(_PREFILLED, CQ_UNIT)[0]
         path = f"{folder}/{begin * CQ_UNIT_SIZE:020d}"
         content = new.tobytes()
         if file is not None and file.size == file_size:
             yield from differences(path, raw, content, why, NAME)
-        elif file is not None or content.count(0) != file_size:
-            yield WriteFile(file=path, old=raw if file is not None else None, new=content, why=why, name=NAME)
+        elif file is not None:
+            yield WriteFile(file=path, old=raw, new=content, why=why, name=NAME)
+        elif used := content.rstrip(b"\0"):
+            yield WriteFile(file=path, old=None, new=used, zeros=file_size - len(used), why=why, name=NAME)
 
 
 def _common_file_size(store: StoreSnapshot) -> int:

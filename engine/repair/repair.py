@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from engine.patching.patches import Patch
+from engine.inspection.snapshot import StoreSnapshot
+from engine.patching.patches import SAMPLE_BYTES, Patch, sample_digest
 
 Certainty = Literal["certain", "likely"]
 """``certain``: the store's other bytes prove the new ones. ``likely``: they agree with them without proving them."""
@@ -16,7 +19,7 @@ class Repair:
     """Patches that belong together: they are applied all or not at all.
 
     ``name`` is what a person types, ``rules`` are the findings that it mends. ``gains`` and ``costs`` are sentences,
-    ``costs`` is "" if nothing is lost by it.
+    ``costs`` is "" if nothing is lost by it. ``placeholders`` counts the units that take the place of lost messages.
     """
 
     name: str
@@ -26,6 +29,7 @@ class Repair:
     gains: str
     costs: str = ""
     certainty: Certainty = "certain"
+    placeholders: int = 0
 
     def record(self) -> dict[str, Any]:
         """Return the repair as JSON has it; its patches have records of their own."""
@@ -39,3 +43,19 @@ class Repair:
             "costs": self.costs,
             "certainty": self.certainty,
         }
+
+
+def sample_of(store: StoreSnapshot, path: Path) -> tuple[int, str]:
+    """Return the size of a file in bytes and its :func:`~engine.patching.patches.sample_digest`.
+
+    Raises :class:`engine.errors.CannotRead`.
+    """
+    info = store.reading.status(path)
+    size = info.st_size if info is not None else 0
+    descriptor = store.reading.open(path)
+    try:
+        head = store.reading.read(str(path), descriptor, SAMPLE_BYTES, 0, size)
+        tail = store.reading.read(str(path), descriptor, SAMPLE_BYTES, max(size - SAMPLE_BYTES, 0), size)
+    finally:
+        os.close(descriptor)
+    return size, sample_digest(head, tail)

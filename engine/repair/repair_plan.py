@@ -18,7 +18,7 @@ from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
-from engine.repair import index_links, log_damage, missing_files, queue_entries, state_files
+from engine.repair import file_lengths, index_links, log_damage, missing_files, queue_entries, state_files
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
@@ -27,6 +27,7 @@ from engine.store.recovery.plan import RecoveryPlan
 NAMES = (
     state_files.FILES,
     state_files.TABLES_NAME,
+    file_lengths.NAME,
     missing_files.NAME,
     log_damage.NAME,
     queue_entries.NAME,
@@ -58,9 +59,12 @@ class State:
         """The lowest place at which one of the starts cuts the log."""
         return min(start.end_offset for start in self.starts)
 
-    def is_worse_than(self, current: State) -> bool:
-        """Return True if a start of this store fails where that of ``current`` does not, or loses more."""
-        return any(_is_worse(start, today) for start, today in zip(self.starts, current.starts, strict=True))
+    def is_worse_than(self, current: State, placeholders: int = 0) -> bool:
+        """Return True if a start of this store fails where that of ``current`` does not, or loses more than it and
+        ``placeholders``, which are new units without content.
+        """
+        pairs = zip(self.starts, current.starts, strict=True)
+        return any(_is_worse(start, today, placeholders) for start, today in pairs)
 
 
 def lost_by(start: RecoveryPlan) -> int:
@@ -69,10 +73,10 @@ def lost_by(start: RecoveryPlan) -> int:
     return sum(loss.messages for loss in losses if loss is not None) + start.misnumbered
 
 
-def _is_worse(start: RecoveryPlan, current: RecoveryPlan) -> bool:
+def _is_worse(start: RecoveryPlan, current: RecoveryPlan, placeholders: int) -> bool:
     if start.will_start != current.will_start:
         return current.will_start
-    return lost_by(start) > lost_by(current)
+    return lost_by(start) > lost_by(current) + placeholders
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ def plan_repairs(
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
         state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
+        file_lengths.NAME: lambda store, state: file_lengths.repair_lengths(store, state.findings),
         missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
         queue_entries.NAME: lambda store, state: queue_entries.repair_queues(store, state.findings),
@@ -153,7 +158,7 @@ def plan_repairs(
                 repair = replace(repair, patches=(*repair.patches, *queue_entries.queue_patches(store)))
         with open_store(path, config, [*patches, *repair.patches]) as store:
             mended = _state(store, release, cancel, progress)
-        if mended.is_worse_than(state):
+        if mended.is_worse_than(state, repair.placeholders):
             continue
         repairs.append(repair)
         patches += repair.patches
@@ -162,7 +167,9 @@ def plan_repairs(
 
 
 def _missing_files_repair(store: StoreSnapshot, state: State) -> Repair | None:
-    if not any(finding.id in mendable.MISSING_FILES for finding in state.findings):
+    reported = {finding.id for finding in state.findings}
+    has_to_cross = "CL07" in reported and reported & {"CQ10", "RP01"}  # queues are built from the log behind a gap
+    if not (has_to_cross or reported & mendable.MISSING_FILES):
         return None
     return missing_files.repair_missing_files(store)
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -16,14 +15,15 @@ from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP, TABLES, load_table
 from engine.errors import CannotRead, CorruptUnit
+from engine.files.layout import queue_file_name
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check.tables import file_in_other_case
-from engine.inspection.misnamed_files import misnamed_log_files
+from engine.inspection.misnamed_files import misnamed_log_files, own_offset
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
-from engine.patching.patches import SAMPLE_BYTES, MoveFile, Patch, RemoveFile, WriteFile, sample_digest
+from engine.patching.patches import MoveFile, Patch, RemoveFile, WriteFile, sample_digest
 from engine.releases import Release, rules_of
-from engine.repair.repair import Repair
+from engine.repair.repair import Repair, sample_of
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
@@ -193,6 +193,7 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             target = f"{Path(file.path).parent.relative_to(store.path).as_posix()}/{file.own_name}"
             patch = _move(store, Path(file.path), target, why, FILES)
             patches += [patch] if patch is not None else []
+    patches += _renumbered(store)
     for finding in findings:
         if finding.id == "DK01" and finding.severity == "error" and finding.file:
             patches += _moved_out(store, Path(finding.file))
@@ -212,6 +213,30 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
     )
 
 
+def _renumbered(store: StoreSnapshot) -> Iterator[Patch]:
+    """Yield a patch for each file of the log whose name is another number than its first unit says, or lacks zeros.
+
+    Such a file goes only where the others leave room for it: the content may be that of another file.
+    """
+    files = store.log.sequence.files
+    starts = {file.start_offset for file in files}
+    ends = {file.end_offset for file in files}
+    for file in files:
+        offset = own_offset(store, Path(file.path))
+        if offset is None or not Path(file.path).is_relative_to(store.path):
+            continue
+        if offset != file.start_offset:
+            has_room = offset not in starts and (offset in ends or offset + file.size in starts or len(files) == 1)
+            why = sentence("its first unit says that it begins at {offset:,}", offset=offset)
+        else:
+            has_room = file.name != queue_file_name(offset)
+            why = sentence("a broker sorts files by their names, and makes names of 20 digits")
+        target = Path(file.path).with_name(queue_file_name(offset)).relative_to(store.path).as_posix()
+        patch = _move(store, Path(file.path), target, why, FILES) if has_room else None
+        if patch is not None:
+            yield patch
+
+
 def _moved_out(store: StoreSnapshot, path: Path) -> Iterator[Patch]:
     """Yield the patch that moves a file that is none of RocketMQ's out of the folders of log and queues."""
     info = store.reading.status(path)
@@ -226,22 +251,9 @@ def _moved_out(store: StoreSnapshot, path: Path) -> Iterator[Patch]:
 def _move(store: StoreSnapshot, path: Path, target: str, why: str, name: str) -> MoveFile | None:
     if not path.is_relative_to(store.path):
         return None
-    size, head, tail = _sample(store, path)
+    size, sample = sample_of(store, path)
     source = path.relative_to(store.path).as_posix()
-    return MoveFile(file=source, target=target, size=size, sample=sample_digest(head, tail), why=why, name=name)
-
-
-def _sample(store: StoreSnapshot, path: Path) -> tuple[int, bytes, bytes]:
-    """Return the size of a file, its first and its last :data:`SAMPLE_BYTES`."""
-    info = store.reading.status(path)
-    size = info.st_size if info is not None else 0
-    descriptor = store.reading.open(path)
-    try:
-        head = store.reading.read(str(path), descriptor, SAMPLE_BYTES, 0, size)
-        tail = store.reading.read(str(path), descriptor, SAMPLE_BYTES, max(size - SAMPLE_BYTES, 0), size)
-    finally:
-        os.close(descriptor)
-    return size, head, tail
+    return MoveFile(file=source, target=target, size=size, sample=sample, why=why, name=name)
 
 
 def _has(findings: Collection[Finding], rules: frozenset[str]) -> bool:

@@ -427,6 +427,16 @@ class SimulatedDisk:
         with self.guard:
             self._node(str(path)).modified = ms
 
+    def set_size(self, path: Path, size: int) -> None:
+        with self.guard:
+            text = str(path)
+            self.refuse("set_size", text)
+            node = self._node(text)
+            del node.live[size:]
+            node.live.extend(bytes(size - len(node.live)))
+            self.call("set_size", text)
+            self.flush(text, node)
+
     def usage(self, path: Path) -> float:
         return self.used if self.exists(path) else -1.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.files.layout import parse_file_name
-from engine.patching.patches import MoveFile, Patch, RemoveFile, WriteBytes, WriteFile
+from engine.patching.patches import MoveFile, Patch, RemoveFile, ResizeFile, WriteBytes, WriteFile
 from engine.rules import mendable
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
@@ -219,6 +219,8 @@ class PatchRow:
                 return len(self.patch.new)
             case RemoveFile() | MoveFile():
                 return self.patch.size
+            case ResizeFile():
+                return abs(self.patch.new_size - self.patch.size)
             case _:
                 return 0
 
@@ -231,6 +233,8 @@ class PatchRow:
                 return tr("remove the file")
             case MoveFile():
                 return tr("rename to {name}", name=plain(self.patch.target))
+            case ResizeFile():
+                return tr("make it {size:,} bytes long", size=self.patch.new_size)
             case _:
                 return tr("write the file")
 

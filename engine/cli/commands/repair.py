@@ -32,7 +32,7 @@ from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import open_store
 from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches, check_patches
-from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, WriteBytes, loads
+from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, ResizeFile, WriteBytes, loads
 from engine.releases import Release
 from engine.repair.mend_in_place import refuse_to_write
 from engine.repair.mended_copy import copy_mended
@@ -234,6 +234,8 @@ def _row(number: int, patch: Patch) -> dict[str, Any]:
             action, size = "remove", patch.size
         case MoveFile():
             action, size = f"rename to {patch.target}", patch.size
+        case ResizeFile():
+            action, size = f"make it {patch.new_size:,} bytes long", abs(patch.new_size - patch.size)
         case _:
             action, size = "write the file", len(getattr(patch, "new", b""))
     return {"n": number, "file": patch.file, "offset": offset, "bytes": size, "what": action, "why": patch.why}

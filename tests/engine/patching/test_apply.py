@@ -13,9 +13,9 @@ from engine.cli.main import main
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.patching import patched_disk
 from engine.patching.apply import apply_patches
-from engine.patching.patches import MoveFile, PatchList, RemoveFile, WriteBytes, WriteFile, sample_digest
+from engine.patching.patches import MoveFile, PatchList, RemoveFile, ResizeFile, WriteBytes, WriteFile, sample_digest
 
-CALLS = ("open", "write_file", "replace", "delete", "sync_folder")
+CALLS = ("open", "write_file", "replace", "delete", "sync_folder", "set_size")
 
 
 @pytest.fixture
@@ -49,7 +49,20 @@ def every_kind(root: Path) -> PatchList:
                 why="a move",
             ),
             WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"LOG ", new=b"log ", why="and back"),
-            RemoveFile(file=f"commitlog/{log.name}", size=len(content), sample=sample, why="a removal"),
+            ResizeFile(file=f"commitlog/{log.name}", size=len(content), new_size=9000, sample=sample, why="a cut"),
+            ResizeFile(
+                file=f"commitlog/{log.name}",
+                size=9000,
+                new_size=len(content),
+                sample=sample_digest(content[:9000], content[:9000]),
+                why="zeros",
+            ),
+            RemoveFile(
+                file=f"commitlog/{log.name}",
+                size=len(content),
+                sample=sample_digest(*[content[:9000].ljust(len(content), b"\0")] * 2),
+                why="a removal",
+            ),
         ]
     )
 

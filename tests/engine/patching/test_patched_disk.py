@@ -17,7 +17,16 @@ from engine.mapped.reading import Reading, read_through
 from engine.patching import patched_disk
 from engine.patching.apply import apply_patches
 from engine.patching.patched_disk import MAX_IN_MEMORY_BYTES, PatchedDisk
-from engine.patching.patches import BadPatch, MoveFile, PatchList, RemoveFile, WriteBytes, WriteFile, sample_digest
+from engine.patching.patches import (
+    BadPatch,
+    MoveFile,
+    PatchList,
+    RemoveFile,
+    ResizeFile,
+    WriteBytes,
+    WriteFile,
+    sample_digest,
+)
 
 LARGE = MAX_IN_MEMORY_BYTES + 4096
 
@@ -72,7 +81,9 @@ def contents(root: Path) -> dict[str, bytes]:
             into = bytearray(info.st_size)
             assert reading.read_into(entry.path, descriptor, memoryview(into), 0, info.st_size) == info.st_size
             assert data == bytes(into)
-            assert reading.status(entry.path) == info
+            status = reading.status(entry.path)
+            assert status is not None
+            assert (status.st_size, status.st_mtime_ns, status.st_ino) == (info.st_size, info.st_mtime_ns, info.st_ino)
             os.close(descriptor)
             content_by_name[os.path.relpath(entry.path, root)] = data
     assert reading.unread == ()
@@ -94,6 +105,42 @@ def test_reading_through_the_patches_is_reading_a_copy_with_the_changes(folder: 
     assert patched["new/deep/file"] == b"new"
     assert "config/table" not in patched
     assert changes(files_before, fingerprint(folder)) == []
+
+
+@pytest.mark.parametrize("name", ["small", "large"])
+@pytest.mark.parametrize("change", [-5, 5, 70_000])
+def test_a_file_that_becomes_longer_or_shorter_reads_as_the_changed_copy(
+    folder: Path, tmp_path: Path, name: str, change: int
+) -> None:
+    size = (folder / name).stat().st_size
+    new_size = size + change
+    patches = PatchList(
+        [
+            WriteBytes(file=name, offset=size - 6, old=(folder / name).read_bytes()[-6:], new=b"patchd", why="1"),
+            ResizeFile(
+                file=name,
+                size=size,
+                new_size=new_size,
+                sample=sample_digest(*_ends((folder / name).read_bytes()[:-6] + b"patchd")),
+                why="2",
+            ),
+            WriteBytes(file=name, offset=new_size - 1, old=b"\0" if change > 0 else b"p", new=b"!", why="3"),
+        ]
+    )
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    disk = PatchedDisk(folder, patches)
+    with read_through(disk):
+        patched = contents(folder)
+        assert Reading().is_plain(str(folder / name)) == (name == "small")
+    disk.close()
+    apply_patches(copy, patches, RealDisk())
+    assert patched == contents(copy)
+    assert len(patched[name]) == new_size
+
+
+def _ends(content: bytes) -> tuple[bytes, bytes]:
+    return content[: 64 << 10], content[-(64 << 10) :]
 
 
 def test_without_patches_nothing_differs(folder: Path) -> None:

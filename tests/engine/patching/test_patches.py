@@ -12,6 +12,7 @@ from engine.patching.patches import (
     Patch,
     PatchList,
     RemoveFile,
+    ResizeFile,
     WriteBytes,
     WriteFile,
     loads,
@@ -24,6 +25,7 @@ PATCHES: list[Patch] = [
     WriteFile(file="config/a.json", old=b"{}", new=b"{ }", why="change it"),
     RemoveFile(file="index/20260101", size=3, sample=sample_digest(b"abc", b"abc"), why="build it again"),
     MoveFile(file="abort", target="abort.old", size=0, sample=sample_digest(b"", b""), why="keep it"),
+    ResizeFile(file="commitlog/0", size=3, new_size=9, sample=sample_digest(b"abc", b"abc"), why="it was cut"),
 ]
 
 

@@ -139,16 +139,35 @@ def test_messages_that_are_gone_keep_their_places(root, store):
     }
 
 
-def test_bytes_of_which_no_entry_is_known_are_covered(store, tmp_path):
+def test_messages_of_which_no_entry_is_known_are_told_by_the_queue_offsets_around_them(store, tmp_path):
     root = store.write(tmp_path / "store", queues=False)
     lost = store.units[20:25]
     at(root, lost[0].offset, bytes(lost[-1].offset + lost[-1].size - lost[0].offset))
     repair = mended(root)
     assert repair is not None
     assert repair.certainty == "likely"
+    assert repair.placeholders == len(lost)
+    units = repair_rounds.units_of(root).values()
+    placeholders = {(unit.topic, unit.queue_id, unit.queue_offset) for unit in units if repair_rounds.stands_in(unit)}
+    assert placeholders == {(unit.topic, unit.queue_id, unit.queue_offset) for unit in lost}
+    assert store.units[25].offset in {unit.end for unit in units}
+
+
+def test_bytes_of_which_nothing_is_known_are_covered(tmp_path):
+    """Messages of queues that end in front of the damage: neither an entry nor a queue offset tells them."""
+    store = HandmadeStore()
+    for topic in ("Orders", "Payments", "Orders"):
+        for _ in range(20):
+            store.put(topic)
+    root = store.write(tmp_path / "store", queues=False)
+    lost = store.units[35:40]
+    at(root, lost[0].offset, bytes(lost[-1].offset + lost[-1].size - lost[0].offset))
+    repair = mended(root)
+    assert repair is not None
+    assert (repair.certainty, repair.placeholders) == ("likely", 0)
     unit = repair_rounds.units_of(root)[lost[0].offset]
     assert unit.topic == filler.FILLER_TOPIC
-    assert unit.end == store.units[25].offset
+    assert unit.end == store.units[40].offset
 
 
 def test_damage_up_to_the_end_of_a_file_becomes_a_blank(root, store):

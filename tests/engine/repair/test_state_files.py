@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,23 @@ def test_an_empty_last_file_of_the_log_goes(tmp_path):
     with open_store(root) as opened:
         made(root, repair_files(opened, found(opened)))
     assert not empty.exists()
+
+
+@pytest.mark.parametrize("name", ["0", f"{4097:020d}"])
+def test_a_file_of_the_log_gets_the_name_that_its_first_unit_says(tmp_path, name):
+    store = healthy(count=90)
+    root = store.write(tmp_path / "store")
+    before = {path.name: path.read_bytes() for path in (root / "commitlog").iterdir()}
+    own_name = f"{int(name) // 4096 * 4096:020d}"
+    (root / "commitlog" / own_name).rename(root / "commitlog" / name)
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert {path.name: path.read_bytes() for path in (root / "commitlog").iterdir()} == before
+
+
+def test_a_copy_of_another_file_is_not_renamed_over_it(tmp_path):
+    store = healthy(count=90)
+    root = store.write(tmp_path / "store")
+    shutil.copy(root / "commitlog" / f"{0:020d}", root / "commitlog" / f"{4096:020d}")
+    with open_store(root) as opened:
+        assert repair_files(opened, found(opened)) is None

@@ -1,0 +1,111 @@
+"""Queue offsets that are missing around a damaged or missing part of the log.
+
+A queue numbers its messages without gaps. If the last message of a queue in front of a damaged place has queue offset
+7, and the first one behind it has 10, then 8 and 9 were there: also if no queue entry tells it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.message import Unit
+from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
+from engine.inspection.block_scan import scan_log
+from engine.inspection.snapshot import StoreSnapshot
+from engine.system_names import LMQ_PREFIX
+
+MAX_MESSAGES = 1_000_000
+"""Maximum number of missing messages of one queue: a wider jump is no gap."""
+Key = tuple[str, int]
+
+
+class QueuePlace(NamedTuple):
+    """The place of a message in a queue."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+
+
+@dataclass(slots=True)
+class NumbersAround:
+    """The queue offsets of the messages around bytes [start, end) of the log, by queue."""
+
+    start: int
+    end: int
+    last_numbers: dict[Key, int] = field(default_factory=dict)
+    next_numbers: dict[Key, int] = field(default_factory=dict)
+
+    def missing(self) -> Iterator[QueuePlace]:
+        """Yield the places in queues that no message around the bytes has."""
+        for key, last_number in sorted(self.last_numbers.items()):
+            next_number = self.next_numbers.get(key, last_number)
+            if next_number - last_number <= MAX_MESSAGES:
+                for number in range(last_number + 1, next_number):
+                    yield QueuePlace(*key, number)
+
+
+def numbers_around(store: StoreSnapshot, places: Sequence[tuple[int, int]]) -> list[NumbersAround]:
+    """Return the queue offsets around each of ``places``, spans (start, end) of the log in their order.
+
+    Raises :class:`engine.errors.CannotRead` if the log cannot be read.
+    """
+    topics, numbers = TopicTable(), dict[Key, int]()
+    waiting = [NumbersAround(start, end) for start, end in reversed(places)]
+    around: list[NumbersAround] = []
+    for block in scan_log(store.log, crc=False, topics=topics):
+        if not isinstance(block, UnitColumns):
+            continue
+        units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+        row = 0
+        while row < units:
+            while waiting and waiting[-1].start <= int(block.offset[row]):
+                around.append(waiting.pop())
+                around[-1].last_numbers = dict(numbers)
+            stop = units if not waiting else int(block.offset[:units].searchsorted(waiting[-1].start))
+            for key, first, last in _numbers(block, row, stop, topics):
+                for place in around:
+                    place.next_numbers.setdefault(key, first)
+                numbers[key] = last
+            row = stop
+    while waiting:
+        around.append(waiting.pop())
+        around[-1].last_numbers = dict(numbers)
+    return around
+
+
+def _numbers(block: UnitColumns, start: int, stop: int, topics: TopicTable) -> Iterator[tuple[Key, int, int]]:
+    """Yield each queue of the units [start, stop) of a block, and its first and last queue offset there."""
+    rows = EntryRows(stop - start)
+    rows.add(block, start, stop)
+    rows = rows.select(np.flatnonzero(block.physical_offset[start:stop] == block.offset[start:stop]))
+    runs = build_runs(rows, 0, rows.count)
+    for group in range(len(runs)):
+        key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
+        first_row, last_row = runs.row[int(runs.start[group])], runs.row[int(runs.start[group + 1]) - 1]
+        yield key, int(rows.queue_offset[first_row]), int(rows.queue_offset[last_row])
+
+
+def has_message(store: StoreSnapshot, place: QueuePlace) -> bool:
+    """Return True if the entry at ``place`` leads to a unit of the log: then the message is not lost, whatever queue
+    offset it says itself.
+    """
+    queue = store.queues_by_topic().get(place.topic, {}).get(place.queue_id)
+    entry = queue.entry(place.queue_offset) if queue is not None else None
+    return (
+        entry is not None
+        and entry.state == "entry"
+        and isinstance(store.log.unit_at(entry.physical_offset, crc=False), Unit)
+    )
+
+
+def has_plain_queues(store: StoreSnapshot, topic: str) -> bool:
+    """Return True if the queues of ``topic`` number its messages one by one, as far as their folders show it."""
+    by_id = store.queues_by_topic().get(topic, {})
+    return not topic.startswith(LMQ_PREFIX) and all(queue.kind == "simple" for queue in by_id.values())
