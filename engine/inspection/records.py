@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engine.inspection.queue_reader import CqEntry
     from engine.inspection.queue_sides import BothSides, QueueOnBothSides
     from engine.inspection.rocksdb_rows import MessageRow
+    from engine.inspection.waiting import ServiceProgress, WaitingMessage
     from engine.inspection.where.lost import WhereResult
     from engine.store.put_message import PutMessageResult
 
@@ -506,3 +507,38 @@ def put(result: PutMessageResult) -> Json:
 def copied(units: int, size: int, max_offset: int) -> Json:
     """The contents of a copy: ``size`` bytes of units."""
     return {"type": "copied", "units": units, "bytes": size, "maxOffset": max_offset}
+
+
+def waiting_message(message: WaitingMessage) -> dict[str, Any]:
+    """Return the JSON record ``waiting``."""
+    return {
+        "type": "waiting",
+        "kind": message.kind,
+        "state": message.state,
+        "topic": message.topic,
+        "queueId": message.queue_id,
+        "queueOffset": message.queue_offset,
+        "physicalOffset": message.physical_offset,
+        "uniqueKey": message.unique_key,
+        "keys": list(message.keys),
+        "forTopic": message.for_topic,
+        "group": message.group,
+        "since": message.since,
+        "due": message.due,
+        "overdueMs": message.overdue_ms,
+        "tries": message.tries,
+        "why": message.why or None,
+    }
+
+
+def waiting_service(service: ServiceProgress) -> dict[str, Any]:
+    """Return what a service has reached, in the record ``waitingSummary``."""
+    return {
+        "service": service.service,
+        "topic": service.topic,
+        "queueId": service.queue_id,
+        "nextOffset": service.next_offset,
+        "endOffset": service.end_offset,
+        "readTo": service.read_to,
+        "standsStill": service.stalled or None,
+    }

@@ -1,7 +1,7 @@
 """Tabs whose pages belong to two views. Both views show the same tabs, so that one subject can be seen in two ways.
 
 Cluster and Requests share the tabs Lines, Tables, Rebalance and Requests. Where and Trace share the tabs for what
-to look for.
+to look for. Queues and Waiting share the tabs for entries and for messages that wait in the queues of the broker.
 """
 
 from __future__ import annotations
@@ -66,3 +66,21 @@ class SearchTabs(ViewTabs):
     def __init__(self, name: str, own_key: str) -> None:
         super().__init__(name, TRACE_TAB_TITLES, (own_key,))
         self.setToolTip(tr("Look for one message by any name of it, or for the chain of a key in the index files"))
+
+
+ENTRIES_TAB, WAITING_TAB = "queue", "waiting"
+QUEUE_TAB_TITLES = ((ENTRIES_TAB, words("Entries")), (WAITING_TAB, words("Waiting")))
+
+
+class QueueTabs(ViewTabs):
+    """The tabs of Queues and Waiting; ``placeRequested(place)`` when the tab of the other view is chosen."""
+
+    placeRequested = Signal(object)
+
+    def __init__(self, name: str, own_key: str) -> None:
+        super().__init__(name, QUEUE_TAB_TITLES, (own_key,))
+        tip = tr("The entries of a queue, or the messages that wait for a time, an outcome or an acknowledgement")
+        self.setToolTip(tip)
+        self.otherViewChosen.connect(
+            lambda key: self.placeRequested.emit(Place("waiting" if key == WAITING_TAB else "queue"))
+        )

@@ -19,6 +19,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
+from viewer.pane.view_tabs import ENTRIES_TAB, QueueTabs
 from viewer.queues.check_list import CheckList
 from viewer.queues.columns import count_words, queue_kind
 from viewer.queues.facts import LoadedQueues, QueueKey, look, own_unit
@@ -78,6 +79,8 @@ class QueuesPane(Pane):
         command.clicked.connect(lambda: self.table.copy_current("cli"))
         form = _Form(command)
         form.setFixedHeight(px(40))
+        self.tabs = QueueTabs("queue.tabs", ENTRIES_TAB)
+        self.tabs.placeRequested.connect(self.placeRequested)
         self.picture, self.side = QueuePicture(), QueueSide()
         tools = (Label(tr("Problem"), 12, "text3"), self._step_tool("back", -1), self._step_tool("forward", 1))
         self._head = PaneHead(tr("Entries"), "", *tools)
@@ -92,7 +95,7 @@ class QueuesPane(Pane):
         lay = QVBoxLayout(form)
         lay.setContentsMargins(px(12), 0, px(12), 1)
         topic, queue = ElidedLine(tr("Topic"), 12, "text3"), ElidedLine(tr("Queue"), 12, "text3")
-        lay.addWidget(row(topic, self._topic_list, queue, self._queue_list, None, command))
+        lay.addWidget(row(self.tabs, 8, topic, self._topic_list, queue, self._queue_list, None, command))
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)

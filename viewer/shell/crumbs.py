@@ -32,6 +32,7 @@ SIBLINGS_OF_LOG: tuple[places.Kind, ...] = (
     "groups",
     "config",
     "rows",
+    "waiting",
 )
 
 

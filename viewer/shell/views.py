@@ -126,6 +126,17 @@ VIEWS = (
         asks=words("Where is my message…"),
         begins=True,
     ),
+    View(
+        "waiting",
+        "view.waiting",
+        words("Waiting"),
+        "slow",
+        "Ctrl+Alt+6",
+        "viewer.waiting.pane:WaitingPane",
+        within="queue",
+        cli="waiting",
+        begins=True,
+    ),
     View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8", "viewer.pipeline.pane:PipelinePane"),
     View(
         "bookmarks",

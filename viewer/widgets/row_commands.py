@@ -233,6 +233,7 @@ MESSAGES = frozenset(
         "field",
         "route",
         "row",
+        "waiting",
     )
 )
 """Kinds of rows that are about messages. Their menus have all parts."""
@@ -256,6 +257,8 @@ PLACES = frozenset(
         "statsHour",
         "statsFile",
         "dispatched",
+        "waitingService",
+        "waitingTotal",
     )
 )
 """Kinds that are about parts of a store. They have nothing to follow."""

@@ -11,10 +11,9 @@ from typing import Any
 from engine.cli.options import add_command, add_masking, add_store, common_options, count, open_named_store
 from engine.cli.output import Column, Output, iso_time
 from engine.english import number_of
+from engine.inspection import records
 from engine.inspection.waiting import (
     KINDS,
-    ServiceProgress,
-    WaitingMessage,
     WaitingMessages,
     find_waiting,
 )
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         waiting = find_waiting(store, args.limit, kinds=kinds, topic=args.topic, group=args.group)
         mask = out.mask or Masking()
         for message in waiting.rows:
-            out.record(_masked(_record(message), mask), _COLUMNS)
+            out.record(_masked(records.waiting_message(message), mask), _COLUMNS)
         waiting = _masked_totals(waiting, mask)
         is_complete = not waiting.unknown and not store.unread and not store.reading.undecoded
         if out.as_json:
@@ -112,28 +111,6 @@ def _masked_words(text: str, waiting: WaitingMessages, mask: Masking) -> str:
     return mask.words(text)
 
 
-def _record(message: WaitingMessage) -> dict[str, Any]:
-    """Return the JSON record ``waiting``."""
-    return {
-        "type": "waiting",
-        "kind": message.kind,
-        "state": message.state,
-        "topic": message.topic,
-        "queueId": message.queue_id,
-        "queueOffset": message.queue_offset,
-        "physicalOffset": message.physical_offset,
-        "uniqueKey": message.unique_key,
-        "keys": list(message.keys),
-        "forTopic": message.for_topic,
-        "group": message.group,
-        "since": message.since,
-        "due": message.due,
-        "overdueMs": message.overdue_ms,
-        "tries": message.tries,
-        "why": message.why or None,
-    }
-
-
 def _summary(waiting: WaitingMessages, is_complete: bool) -> dict[str, Any]:
     return {
         "type": "waitingSummary",
@@ -145,20 +122,8 @@ def _summary(waiting: WaitingMessages, is_complete: bool) -> dict[str, Any]:
         "states": dict(waiting.states),
         "topics": dict(waiting.topics),
         "groups": dict(waiting.groups),
-        "services": [_service(service) for service in waiting.services],
+        "services": [records.waiting_service(service) for service in waiting.services],
         "unknown": waiting.unknown,
-    }
-
-
-def _service(service: ServiceProgress) -> dict[str, Any]:
-    return {
-        "service": service.service,
-        "topic": service.topic,
-        "queueId": service.queue_id,
-        "nextOffset": service.next_offset,
-        "endOffset": service.end_offset,
-        "readTo": service.read_to,
-        "standsStill": service.stalled or None,
     }
 
 
