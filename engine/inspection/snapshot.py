@@ -11,6 +11,7 @@ import os
 import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -87,14 +88,36 @@ def open_store(
 ) -> StoreSnapshot:
     """Open a store, a directory above one, a commitlog folder or one file of a log, for reading only.
 
-    With ``patches`` it is read as they would leave it; their files are below the store's own folder.
+    With ``patches``, or inside :func:`read_as_patched`, it is read as they would leave it; their files are below the
+    store's own folder.
 
     Raises :class:`NotAStore` with what is there instead, :class:`CannotRead` without the necessary rights,
     :class:`engine.patching.patches.BadPatch` if a patch does not fit to the store.
     """
     opening = recognise(path, reading := Reading())
-    patches = tuple(patches)
+    patches = tuple(patches) or _patches_of(opening.path)
     return _open_patched(opening, config, patches) if patches else StoreSnapshot(opening, config, reading)
+
+
+_patched: ContextVar[tuple[Path, tuple[Patch, ...]] | None] = ContextVar("patched_store", default=None)
+
+
+@contextlib.contextmanager
+def read_as_patched(path: Path, patches: Iterable[Patch]) -> Iterator[None]:
+    """Let :func:`open_store` read the store at ``path`` as ``patches`` would leave it.
+
+    A call with patches of its own reads those; other stores are read as they are.
+    """
+    token = _patched.set((path, tuple(patches)))
+    try:
+        yield
+    finally:
+        _patched.reset(token)
+
+
+def _patches_of(path: Path) -> tuple[Patch, ...]:
+    patched = _patched.get()
+    return patched[1] if patched is not None and patched[0] == path else ()
 
 
 def _open_patched(opening: Opening, config: MessageStoreConfig | None, patches: Iterable[Patch]) -> StoreSnapshot:

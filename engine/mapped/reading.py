@@ -194,6 +194,11 @@ class Reading:
         self._recorded: Gathered = {}
         self._lock = threading.Lock()
 
+    def with_own_records(self) -> Reading:
+        """Return a reading of the same disk whose failures are recorded nowhere else."""
+        with read_through(self._disk):
+            return Reading(alone=True)
+
     def is_plain(self, path: str) -> bool:
         """Return True if compiled code may read a descriptor of ``path`` by itself."""
         return self._disk.is_plain(path)

@@ -6,7 +6,7 @@ A repair is offered only if the next start loses no more with it than without it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,23 @@ def plan_repairs(
         patches += repair.patches
         state = mended
     return RepairPlan(tuple(repairs), current, state)
+
+
+def judge_patched(
+    path: str | Path,
+    config: MessageStoreConfig | None,
+    release: Release,
+    patches: Iterable[Patch],
+    *,
+    cancel: Cancel | None = None,
+    progress: Progress | None = None,
+) -> State:
+    """Return what check and the next starts say of the store at ``path`` as ``patches`` would leave it.
+
+    Raises :class:`engine.patching.patches.BadPatch` if a patch does not fit.
+    """
+    with open_store(path, config, patches) as store:
+        return _state(store, release, cancel, progress)
 
 
 def _missing_files_repair(store: StoreSnapshot, state: State) -> Repair | None:

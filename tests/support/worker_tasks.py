@@ -92,3 +92,12 @@ def compile_something(control: Any) -> None:
     while not control.cancelled:
         time.sleep(0.005)
     machine_code_build.on_compiling(False)
+
+
+def read_checkpoint(_control: Any, path: Any) -> bytes | None:
+    """Return the checkpoint of a store as the job reads it."""
+    from engine.inspection import open_store
+
+    with open_store(path) as store:
+        assert store.paths is not None
+        return store.small_file(store.paths.checkpoint)

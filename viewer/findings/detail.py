@@ -155,14 +155,16 @@ class FindingDetail(ThemedPanel):
             self._steps.addWidget(line)
 
     def _load_bytes(self, finding: Finding, session: StoreSession) -> None:
-        log = session.snapshot.log
+        store, log = session.snapshot, session.snapshot.log
 
         def done(bytes_shown: HexInput) -> None:
             if finding is self._finding:
                 self._show_bytes(bytes_shown, session)
 
         session.jobs.read(
-            lambda: bytes_of(finding, log.read, log.end_offset), done, lambda error: self.statusText.emit(str(error))
+            lambda: bytes_of(finding, log.read, log.end_offset, store.reading),
+            done,
+            lambda error: self.statusText.emit(str(error)),
         )
 
     def _show_bytes(self, bytes_shown: HexInput, session: StoreSession) -> None:

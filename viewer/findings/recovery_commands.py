@@ -78,7 +78,7 @@ class RecoveryCommands(QObject):
     @property
     def _refusal(self) -> str:
         """Why no copy of this store can be recovered here."""
-        return engine_words(self._session.snapshot.writing_refusal) if self._session is not None else ""
+        return self._session.writing_refusal if self._session is not None else ""
 
     def _able(self) -> None:
         self.save.setVisible(self._plan is not None)

@@ -262,9 +262,9 @@ class RecoveryPanel(ThemedPanel):
         if job.stale:
             words = tr("As of {time}. The store has grown since.", time=clock(round(job.planned_at * 1000))[:8])
             return State("stale", words, steps=((tr("Refresh"), self.start_plan),))
-        refusal = self._session.snapshot.writing_refusal if self._session is not None else ""
+        refusal = self._session.writing_refusal if self._session is not None else ""
         if refusal:
-            return State("note", tr("Nothing can be tried on a copy: {why}", why=engine_words(refusal)))
+            return State("note", tr("Nothing can be tried on a copy: {why}", why=refusal))
         return None
 
     def _draw(self, plan: RecoveryPlan, files: int) -> None:

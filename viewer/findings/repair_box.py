@@ -1,6 +1,8 @@
-"""The window of what can be mended: the repairs with their gains and costs, the store before and after, the patches.
+"""The window of what can be mended: the repairs with their gains and costs, the store as it is and as patched, and the
+list of patches.
 
-What is chosen is written into a copy, saved as a list of patches, or, after a question, made in the store itself.
+The whole main window can show the store as patched. What is taken is written into a copy, saved as a list of patches,
+or, after a question, made in the store itself.
 """
 
 from __future__ import annotations
@@ -11,21 +13,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QFileDialog, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from engine.mapped.backup import find_backups
+from engine.patching.patches import BadPatch
 from viewer.findings.mend_confirmations import MendConfirmation, UndoConfirmation
 from viewer.findings.repair_model import (
     PatchRow,
     RepairModel,
+    TogglePatch,
     compared_kind,
     compared_rows,
+    loss_headline,
     patch_kind,
+    patch_text,
     repair_lines,
 )
-from viewer.findings.repair_work import mend, mend_copy, restore, save_patches
+from viewer.findings.repair_work import mend, mend_copy, open_patches, restore, save_patches
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import plain
@@ -34,7 +40,7 @@ from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime.command_line import STORE
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import in_store
-from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, Progress, StatusMark
+from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, PaneHead, Progress, StatusMark, ToolButton
 from viewer.widgets.boxes import column, empty, row, scrolling, splitter
 from viewer.widgets.choices import TickBox
 from viewer.widgets.record_state import State
@@ -46,10 +52,12 @@ if TYPE_CHECKING:
     from engine.repair.mend_in_place import MendedStore
     from engine.repair.repair import Repair
     from engine.repair.repair_plan import RepairPlan
+    from engine.repair.repair_plan import State as StoreState
     from viewer.runtime.jobs import Control, Job
     from viewer.runtime.store_session import StoreSession
 
 PLANNING = words("Working out what can be mended")
+JUDGING = words("Checking the store as patched")
 COPYING = words("Writing the mended copy")
 MENDING = words("Mending the store")
 RESTORING = words("Undoing a change of the store")
@@ -72,23 +80,33 @@ class RepairBox(QDialog):
         """Title of the job that writes; "" while none does."""
         self.outcome = ""
         """What the last change of the store itself did."""
-        self.model = RepairModel()
+        self.model = RepairModel(session.bench)
         self.setObjectName("repair.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("What can be mended"))
         self.setAccessibleName(tr("What can be mended"))
-        self.resize(px(1080), px(640))
+        self.resize(px(1200), px(660))
         self.finished.connect(lambda _result: self._on_finished())
         session.jobs.changed.connect(self._progressed)
         session.closing.connect(self.close)
+        session.benchChanged.connect(self._bench_changed)
+        session.replaced.connect(self._show)
         intro = tr("Nothing is changed yet. Take or leave each repair; then save a mended copy, or apply it here.")
         self.ticks: list[TickBox] = []
         self._repairs = column(gap=4, margins=(10, 8, 10, 8))
         self.compared = RecordView("repair.compared", compared_kind())
-        self.compared.setAccessibleName(tr("The store as it is and as mended"))
+        self.compared.setAccessibleName(tr("The store as it is and as patched"))
         self.patches = RecordView("repair.patches", patch_kind())
         self.patches.setAccessibleName(tr("Patches"))
-        self.patches.placeRequested.connect(self.placeRequested)
+        self.patches.placeRequested.connect(self._followed)
+        self.undo_step, self.redo_step = ToolButton("undo", tr("Undo")), ToolButton("redo", tr("Redo"))
+        self.undo_step.setObjectName("repair.undoStep")
+        self.redo_step.setObjectName("repair.redoStep")
+        self.open_file, self.save = Button(tr("Open patches…")), Button(tr("Save patches…"))
+        self.open_file.setObjectName("repair.open")
+        self.as_patched = Button(tr("Show the store as patched"))
+        self.as_patched.setObjectName("repair.asPatched")
+        self.as_patched.setToolTip(tr("All views then show the store as the taken patches would leave it."))
         self.note = Label("", 12, "text2", wrap=True, select=True)
         self.note.setObjectName("repair.note")
         self.mark = StatusMark("")
@@ -102,7 +120,7 @@ class RepairBox(QDialog):
         self.undo_change, self.apply = Button(tr("Undo a change…")), Button(tr("Apply…"), "danger")
         self.undo_change.setToolTip(tr("Restores what Apply… or a command changed in this store, from its backup."))
         self.apply.setToolTip(tr("Mends the store itself, after a question. What it changes is saved beside it."))
-        self.save, self.write = Button(tr("Save patches…")), Button(tr("Save mended copy…"), "primary")
+        self.write = Button(tr("Save mended copy…"), "primary")
         self.close_button = Button(tr("Close"))
         for name in ("stop", "again", "save", "write", "apply"):
             getattr(self, name).setObjectName(f"repair.{name}")
@@ -115,9 +133,32 @@ class RepairBox(QDialog):
         self.save.clicked.connect(self.ask_save)
         self.write.clicked.connect(self.ask_copy)
         self.apply.clicked.connect(self.ask_apply)
+        self.open_file.clicked.connect(self.ask_open)
+        self.as_patched.clicked.connect(self.toggle_look)
+        self.undo_step.clicked.connect(session.bench.undo)
+        self.redo_step.clicked.connect(session.bench.redo)
+        for keys, work in (
+            (QKeySequence(QKeySequence.StandardKey.Undo), session.bench.undo),
+            (QKeySequence("Ctrl+Shift+Z"), session.bench.redo),
+            (QKeySequence("Ctrl+Y"), session.bench.redo),
+        ):
+            QShortcut(keys, self, work)
+        take = QShortcut(QKeySequence(Qt.Key.Key_Space), self.patches, self._toggle_current)
+        take.setContext(Qt.ShortcutContext.WidgetShortcut)
         self.undo_change.clicked.connect(self.ask_undo)
         self.close_button.clicked.connect(self.reject)
-        upper = splitter(False, (scrolling(self._repairs), 480), (self.compared, 560))
+        self.compared_head = PaneHead(tr("As it is · as patched"), "", self.as_patched)
+        self.patches_head = PaneHead(tr("Patches"), "", self.undo_step, self.redo_step, self.open_file, self.save)
+        compared = column(self.compared_head, self.compared, gap=0)
+        compared.box.setStretch(1, 1)
+        self.detail = Label("", 12, "text2", wrap=True, select=True)
+        self.detail.setObjectName("repair.detail")
+        self.detail.setContentsMargins(px(12), px(4), px(12), px(4))
+        self.patches.rowChosen.connect(self._show_detail)
+        patches = column(self.patches_head, self.patches, self.detail, gap=0)
+        patches.box.setStretch(1, 1)
+        self._repairs_area = scrolling(self._repairs)
+        upper = splitter(False, (self._repairs_area, 440), (compared, 720))
         command_line = row(self.command, self.copy_command)
         command_line.box.setStretch(0, 1)
         layout = QVBoxLayout(self)
@@ -125,7 +166,7 @@ class RepairBox(QDialog):
         layout.setSpacing(px(8))
         self._intro = Label(intro, 12, "text2", wrap=True)
         layout.addWidget(self._intro)
-        self._parts = splitter(True, (upper, 270), (self.patches, 200))
+        self._parts = splitter(True, (upper, 280), (patches, 220))
         layout.addWidget(self._parts, 1)
         self._parts_end = Hairline()
         layout.addWidget(self._parts_end)
@@ -133,22 +174,25 @@ class RepairBox(QDialog):
         layout.addWidget(row(self.mark, self.note, self.progress, self.stop, self.again))
         layout.addWidget(self.filler, 1)
         layout.addWidget(command_line)
-        layout.addWidget(row(self.undo_change, None, self.save, self.apply, self.write, self.close_button))
+        layout.addWidget(row(self.undo_change, None, self.apply, self.write, self.close_button))
         self._show()
         self.close_button.setFocus()
 
     # ---- working out -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Work out the plan of what is chosen, if it is not known yet."""
+        """Work out the plan of what is chosen, and what the taken patches do, as far as it is not known yet."""
         store = self.session.snapshot
         if store.kind != "store":
             self.model.error = tr("Only a whole store can be mended; this is a part of one.")
         elif store.writing_refusal:
             self.model.error = tr("Nothing can be mended here: {why}", why=engine_words(store.writing_refusal))
         names = self.model.begin()
+        patches = self.model.begin_judging()
         if names is not None:
             self.session.jobs.start(self._plan(names))
+        elif patches is not None:
+            self.session.jobs.start(self._judge(patches))
         self._show()
 
     async def _plan(self, names: tuple[str, ...]) -> None:
@@ -157,7 +201,7 @@ class RepairBox(QDialog):
         error_words = tr("Stopped.")
         try:
             plan = await session.jobs.in_worker(
-                tr(PLANNING), "viewer.findings.repair_work:plan", session.path, session.config, names
+                tr(PLANNING), "viewer.findings.repair_work:plan", session.path, session.config, names, as_it_is=True
             )
         except Cancelled:
             pass
@@ -172,19 +216,53 @@ class RepairBox(QDialog):
             self._show_repairs(self.model.offered)
         self.begin()
 
+    async def _judge(self, patches: tuple[Patch, ...]) -> None:
+        session = self.session
+        state: StoreState | None = None
+        error_words, is_misfit = tr("Stopped."), False
+        try:
+            state = await session.jobs.in_worker(
+                tr(JUDGING), "viewer.findings.repair_work:judge", session.path, session.config, patches, as_it_is=True
+            )
+        except Cancelled:
+            pass
+        except (StoreError, OSError, RuntimeError) as error:
+            error_words, is_misfit = engine_words(str(error)), isinstance(error, BadPatch)
+        finally:
+            self.model.end_judging(state, error_words, is_misfit=is_misfit)
+        if not self._closed:
+            self.begin()
+
+    def _bench_changed(self) -> None:
+        """Show what is staged now, and work out what it does."""
+        if self._closed:
+            return
+        self.outcome = ""
+        self.model.error = ""
+        for tick in self.ticks:
+            tick.blockSignals(True)
+            tick.setChecked(tick.property("repair") not in self.session.bench.state.left_repairs)
+            tick.blockSignals(False)
+        if self.model.is_stale:
+            self.cancel()
+        self.begin()
+
     def _try_again(self) -> None:
         self.model.error = ""
         self.begin()
 
-    def _take(self, name: str, *, taken: bool) -> None:
-        self.outcome = ""
-        self.model.take(name, taken=taken)
-        for tick in self.ticks:
-            if tick.property("repair") == name:
-                tick.setChecked(taken)
-        if self.model.running is not None and self.model.running != frozenset(self.model.chosen):
-            self.cancel()
-        self.begin()
+    def _followed(self, target: object) -> None:
+        """Take or leave a patch, or show the place of one."""
+        if isinstance(target, TogglePatch):
+            patch_row = self.model.rows()[target.n - 1]
+            self.model.take_patch(target.n, taken=not patch_row.taken)
+        else:
+            self.placeRequested.emit(target)
+
+    def _toggle_current(self) -> None:
+        patch_row = self.patches.current_row()
+        if patch_row is not None:
+            self._followed(TogglePatch(patch_row.n))
 
     def cancel(self) -> None:
         """Stop what runs."""
@@ -193,7 +271,8 @@ class RepairBox(QDialog):
             job.cancel()
 
     def _job(self) -> Job | None:
-        title = self._writing or (PLANNING if self.model.running is not None else "")
+        working = PLANNING if self.model.running is not None else JUDGING if self.model.judging is not None else ""
+        title = self._writing or working
         return next((job for job in self.session.jobs.list if title and job.title == tr(title)), None)
 
     def _progressed(self) -> None:
@@ -204,6 +283,20 @@ class RepairBox(QDialog):
     def _on_finished(self) -> None:
         self.cancel()
         self._closed = True
+
+    # ---- the look as patched -----------------------------------------------------------------------------------------
+
+    def toggle_look(self) -> None:
+        """Show the store in all views as the taken patches would leave it; if it is shown so, as it is."""
+        taken = self.model.taken
+        patches = () if taken == self.session.patches else taken
+        self.session.jobs.start(self._look(patches))
+
+    async def _look(self, patches: tuple[Patch, ...]) -> None:
+        try:
+            await self.session.read_anew(patches)
+        except (StoreError, OSError) as error:
+            self._tell(engine_words(str(error)))
 
     # ---- saving ------------------------------------------------------------------------------------------------------
 
@@ -218,18 +311,40 @@ class RepairBox(QDialog):
         dialog.fileSelected.connect(lambda name: self.save_to(Path(name)))
         dialog.open()
 
+    def ask_open(self) -> None:
+        """Ask which list of patches is opened."""
+        dialog = QFileDialog(self, tr("Open patches"), str(Path.home()))
+        dialog.setObjectName("repair.openDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilter("JSON (*.json)")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: self.open_from(Path(name)))
+        dialog.open()
+
+    def open_from(self, source: Path) -> None:
+        """Add the patches of a file to the list, if they fit to the store."""
+        path = self.session.path
+        self.session.jobs.read(
+            lambda: open_patches(path, source),
+            lambda patches: self.model.add(patches, tr("open {name}", name=source.name)),
+            lambda error: self._tell(tr("No patch was added: {why}", why=engine_words(str(error)))),
+        )
+
     def save_to(self, target: Path) -> None:
-        """Write the patches as JSON; not into the store."""
-        plan = self.model.plan
-        if plan is None:
-            return
+        """Write the taken patches as JSON; not into the store."""
         if in_store(self.session.path, target):
             self._tell(tr("Nothing is written into the store: choose another folder."))
             return
-        patches = plan.patches
+        patches = self.model.taken
+
+        def saved(_none: object) -> None:
+            self.model.saved = patches, str(target)
+            self._show()
+            self._tell(tr("Patches written to {path}", path=str(target)))
+
         self.session.jobs.read(
             lambda: save_patches(patches, target),
-            lambda _none: self._tell(tr("Patches written to {path}", path=str(target))),
+            saved,
             lambda error: self._tell(f"{target}: {engine_words(str(error))}"),
         )
 
@@ -249,19 +364,20 @@ class RepairBox(QDialog):
 
     def copy_to(self, target: Path) -> None:
         """Write a mended copy: a job that can be stopped."""
-        if self.model.plan is not None and not self._writing:
+        patches = self.model.taken
+        if patches and not self._writing:
             self._writing = COPYING
-            self.session.jobs.start(self._copy(self.model.plan, target.absolute()))
+            self.session.jobs.start(self._copy(patches, target.absolute()))
             self._show()
 
-    async def _copy(self, plan: RepairPlan, target: Path) -> None:
+    async def _copy(self, patches: tuple[Patch, ...], target: Path) -> None:
         path, config = self.session.path, self.session.config
 
         def work(control: Control) -> Path:
-            return mend_copy(control, path, config, plan.patches, target)
+            return mend_copy(control, path, config, patches, target)
 
         try:
-            await self.session.jobs.run(tr(COPYING), work)
+            await self.session.jobs.run(tr(COPYING), work, as_it_is=True)
         except (Cancelled, asyncio.CancelledError):
             result = tr("Stopped: nothing is left of the copy.")
         except (StoreError, OSError) as error:
@@ -270,7 +386,7 @@ class RepairBox(QDialog):
             result = tr_plural(
                 "The mended copy is in {path} ({n:,} patch). The store stays as it is.",
                 "The mended copy is in {path} ({n:,} patches). The store stays as it is.",
-                n=len(plan.patches),
+                n=len(patches),
                 path=str(target),
             )
         finally:
@@ -283,10 +399,9 @@ class RepairBox(QDialog):
 
     def ask_apply(self) -> None:
         """Show what would be written into the store, and ask."""
-        plan = self.model.plan
-        if plan is None or not plan.patches or self._writing:
+        patches = self.model.taken
+        if not patches or self._writing:
             return
-        patches = plan.patches
         box = MendConfirmation(self, self.session, patches)
         box.confirmed.connect(lambda: self.mend(patches))
         box.open()
@@ -307,7 +422,7 @@ class RepairBox(QDialog):
 
         mended: MendedStore | None = None
         try:
-            mended = await session.jobs.run(tr(MENDING), work)
+            mended = await session.jobs.run(tr(MENDING), work, as_it_is=True)
         except (Cancelled, asyncio.CancelledError):
             result = tr("Stopped: the store is as it was.")
         except (StoreError, OSError) as error:
@@ -352,7 +467,7 @@ class RepairBox(QDialog):
         path = session.path
         is_restored = False
         try:
-            await session.jobs.run(tr(RESTORING), lambda control: restore(control, path, backup))
+            await session.jobs.run(tr(RESTORING), lambda control: restore(control, path, backup), as_it_is=True)
         except (Cancelled, asyncio.CancelledError):
             result = tr("Stopped.")
         except (StoreError, OSError) as error:
@@ -374,8 +489,9 @@ class RepairBox(QDialog):
             if not self._closed:
                 self.cancel()
                 self.model.forget()
+                self.session.bench.forget()
                 self.outcome = result
-                self.begin()
+                self._show()
         elif not self._closed:
             self._show()
         self._tell(result)
@@ -405,8 +521,8 @@ class RepairBox(QDialog):
             tick.setObjectName(f"repair.take.{repair.name}")
             tick.setProperty("repair", repair.name)
             tick.setFont(ui(13, 600))
-            tick.setChecked(True)
-            tick.toggled.connect(lambda taken, name=repair.name: self._take(name, taken=taken))
+            tick.setChecked(repair.name not in self.session.bench.state.left_repairs)
+            tick.toggled.connect(lambda taken, name=repair.name: self.model.take(name, taken=taken))
             self.ticks.append(tick)
             lines = [Label(text, 12, role, wrap=True, select=True) for role, text in repair_lines(repair)]
             layout.addWidget(tick)
@@ -414,43 +530,82 @@ class RepairBox(QDialog):
         layout.addStretch(1)
 
     def _show(self) -> None:
-        model = self.model
-        plan, running = model.plan, model.running is not None
-        has_repairs = bool(model.offered)
-        self._parts.setVisible(has_repairs)
-        self._parts_end.setVisible(has_repairs)
-        self._intro.setVisible(has_repairs)
-        self.filler.setVisible(not has_repairs)
-        self.compared.set_rows(compared_rows(plan) if plan is not None else [])
-        self.patches.set_rows(
-            [PatchRow(number, patch) for number, patch in enumerate(plan.patches, 1)] if plan is not None else []
-        )
-        waits = State("loading", tr("Working out what is chosen …")) if running else State("hint", tr("No plan yet."))
-        if has_repairs and not model.chosen:
-            waits = State("hint", tr("No repair is chosen."))
-        for table in (self.compared, self.patches):
-            table.set_state(None if plan is not None else waits)
+        if self._closed:
+            return
+        model, bench = self.model, self.session.bench
+        is_working = model.running is not None or model.judging is not None
+        has_parts = bool(model.offered) or bool(bench.edits)
+        self._parts.setVisible(has_parts)
+        self._parts_end.setVisible(has_parts)
+        self._intro.setVisible(has_parts)
+        self.filler.setVisible(not has_parts)
+        self._repairs_area.setVisible(bool(model.offered))
+        self._show_compared()
+        self._show_patches()
         self.note.setText(self._note())
         self.mark.set_kind(self._mark())
-        busy = running or bool(self._writing)
+        busy = is_working or bool(self._writing)
         self.progress.setVisible(busy)
         self.progress.set_part(None)
         self.stop.setVisible(busy)
         self.again.setVisible(bool(model.error) and not busy and self.session.snapshot.kind == "store")
-        can_write = plan is not None and bool(plan.patches) and not self._writing
-        self.save.setEnabled(can_write)
-        self.write.setEnabled(can_write)
-        self.apply.setEnabled(can_write)
+        can_write = bool(model.taken) and model.is_planned and not model.misfit and not self._writing
+        for button in (self.save, self.write, self.apply):
+            button.setEnabled(can_write)
         self.undo_change.setEnabled(not self._writing and self.session.snapshot.kind == "store")
+        command = model.command(STORE) if model.taken else []
         for part in (self.command, self.copy_command):
-            part.setVisible(plan is not None and bool(plan.patches))
-        self.command.setText(self._command_line())
+            part.setVisible(bool(command))
+        self.command.setText(self.session.command_line(command) if command else "")
+
+    def _show_compared(self) -> None:
+        model = self.model
+        current, patched = model.current, model.patched
+        self.compared.set_rows(compared_rows(current, patched) if current is not None else [])
+        is_working = model.running is not None or model.judging is not None
+        waits = (
+            State("loading", tr("Working out what is chosen …")) if is_working else State("hint", tr("No plan yet."))
+        )
+        self.compared.set_state(None if current is not None else waits)
+        self.compared_head.set_note(loss_headline(current, patched) if current is not None else "")
+        shown = self.session.patches
+        is_shown = bool(shown) and shown == model.taken
+        self.as_patched.setText(tr("Show the store as it is") if is_shown else tr("Show the store as patched"))
+        self.as_patched.setEnabled((is_shown or (bool(model.taken) and not model.misfit)) and not self._writing)
+
+    def _show_patches(self) -> None:
+        model, bench = self.model, self.session.bench
+        rows, chosen = model.rows(), self.patches.current_row()
+        self.patches.set_rows(rows)
+        if chosen is not None and chosen.n <= len(rows):
+            self.patches.go_to(chosen.n - 1)
+        waits = State("hint", tr("No patch yet."))
+        if model.running is not None:
+            waits = State("loading", tr("Working out what is chosen …"))
+        elif model.offered and not model.chosen:
+            waits = State("hint", tr("No repair is chosen."))
+        self.patches.set_state(None if rows else waits)
+        count = len(model.taken)
+        self.patches_head.set_note(
+            tr_plural("{taken:,} of {n:,} patch taken", "{taken:,} of {n:,} patches taken", n=len(rows), taken=count)
+            if rows
+            else ""
+        )
+        self.undo_step.setEnabled(bool(bench.undo_title))
+        self.redo_step.setEnabled(bool(bench.redo_title))
+        self.undo_step.setToolTip(tr("Undo: {what}   Ctrl+Z", what=bench.undo_title or tr("nothing")))
+        self.redo_step.setToolTip(tr("Redo: {what}   Ctrl+Shift+Z", what=bench.redo_title or tr("nothing")))
+
+    def _show_detail(self, chosen: PatchRow | None) -> None:
+        self.detail.setText(patch_text(chosen) if chosen is not None else "")
+        self.detail.setVisible(chosen is not None)
 
     def _mark(self) -> str:
         """Return the mark before the sentence: an error, what was done, or none."""
-        if self._writing or self.model.running is not None:
+        model = self.model
+        if self._writing or model.running is not None or model.judging is not None:
             return ""
-        return "error" if self.model.error else "ok" if self.outcome else ""
+        return "error" if model.error or model.misfit else "ok" if self.outcome else ""
 
     def _note(self) -> str:
         """Return the sentence on what runs, what failed, or what does not fit."""
@@ -459,15 +614,19 @@ class RepairBox(QDialog):
             return f"{tr(self._writing)} …"
         if model.running is not None:
             return tr("Working out what can be mended …")
+        if model.judging is not None:
+            return f"{tr(JUDGING)} …"
         if model.error:
             return model.error
+        if model.misfit:
+            return tr("These patches do not fit together: {why}", why=model.misfit)
         if model.offered is None:
             return ""
         if self.outcome:
             return self.outcome
-        if not model.offered:
+        if not model.offered and not self.session.bench.edits:
             return tr("Nothing that check finds here can be mended.")
-        unfit = [plain(engine_words(repair.title)) for repair in model.offered if not model.fits(repair)]
+        unfit = [plain(engine_words(repair.title)) for repair in model.offered or () if not model.fits(repair)]
         if unfit:
             return tr("Without the others this changes nothing: {titles}", titles=", ".join(dict.fromkeys(unfit)))
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,12 @@ from engine.rules import mendable
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
-from viewer.pane.finding_facts import is_in_log, place_in_file
+from viewer.pane.finding_facts import is_in_log, place_in_file, title
 from viewer.pane.plan_words import messages_in_words, release_name
 from viewer.runtime import places
+from viewer.runtime.patch_bench import PatchBench
 from viewer.runtime.places import Place
-from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, number_column, text_column
+from viewer.widgets.columns import Chip, Column, RecordKind, RowAppearance, chip_column, number_column, text_column
 
 if TYPE_CHECKING:
     from engine.repair.repair import Repair
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
     from engine.store.recovery.plan import RecoveryPlan
 
 MAX_SHOWN_RULES = 12
+MAX_SHOWN_BYTES = 4
+"""Bytes of a patch up to which old and new ones are shown in the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class TogglePatch:
+    """Request of a click on the mark of a patch: take it, or leave it out."""
+
+    n: int
 
 
 def can_mend(findings: Sequence[Finding]) -> bool:
@@ -35,24 +45,33 @@ def can_mend(findings: Sequence[Finding]) -> bool:
 
 
 class RepairModel:
-    """The offered repairs and the user's choice. A plan is made for each choice once.
+    """The offered repairs, and the store as it is and as the staged patches of ``bench`` would leave it.
 
-    ``running`` are the repairs whose plan is being made; None while none is. ``error`` says why the last one failed.
+    A plan is made for each choice of repairs once, and each list of patches is judged once. ``running`` are the repairs
+    whose plan is being made, ``judging`` the patches that are being judged; None while none is. ``error`` says why the
+    last one failed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bench: PatchBench | None = None) -> None:
+        self.bench = PatchBench() if bench is None else bench
         self.offered: tuple[Repair, ...] | None = None
+        self.current: State | None = None
+        """The store as it is."""
         self.running: frozenset[str] | None = None
+        self.judging: tuple[Patch, ...] | None = None
         self.error = ""
-        self._left: set[str] = set()
+        self.saved: tuple[tuple[Patch, ...], str] = (), ""
+        """The patches that were saved last, and the file that they are in."""
         self._is_dropped = False
         self._plans: dict[frozenset[str], RepairPlan] = {}
+        self._judged: dict[tuple[Patch, ...], State] = {}
+        self._misfits: dict[tuple[Patch, ...], str] = {}
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """The names of the chosen repairs in their order."""
         names = dict.fromkeys(repair.name for repair in self.offered or ())
-        return tuple(name for name in names if name not in self._left)
+        return tuple(name for name in names if name not in self.bench.state.left_repairs)
 
     @property
     def plan(self) -> RepairPlan | None:
@@ -60,28 +79,82 @@ class RepairModel:
         return self._plans.get(frozenset(self.chosen))
 
     @property
-    def is_everything_chosen(self) -> bool:
-        """True if no repair is left out."""
-        return not self._left
+    def is_planned(self) -> bool:
+        """True if no plan is missing."""
+        return self.plan is not None or (self.offered is not None and not self.chosen)
+
+    @property
+    def patches(self) -> tuple[Patch, ...]:
+        """All patches of the list: those of the chosen repairs, then the user's."""
+        return (*(self.plan.patches if self.plan is not None else ()), *self.bench.edits)
+
+    @property
+    def taken(self) -> tuple[Patch, ...]:
+        """The patches that are not left out."""
+        return self.bench.taken(self.plan.patches if self.plan is not None else ())
+
+    @property
+    def patched(self) -> State | None:
+        """The store as the taken patches would leave it; None if that is not known."""
+        taken = self.taken
+        if not self.is_planned:
+            return None
+        if not taken:
+            return self.current
+        if self.plan is not None and taken == self.plan.patches:
+            return self.plan.mended
+        return self._judged.get(taken)
+
+    @property
+    def misfit(self) -> str:
+        """Why the taken patches do not fit to the store together; "" if they do."""
+        return self._misfits.get(self.taken, "")
 
     def take(self, name: str, *, taken: bool) -> None:
         """Take a repair or leave it out."""
-        (self._left.discard if taken else self._left.add)(name)
-        self.error = ""
+        title = next((plain(engine_words(repair.title)) for repair in self.offered or () if repair.name == name), name)
+        step = tr("take {what}", what=title) if taken else tr("leave out {what}", what=title)
+        self.bench.take_repair(name, step, taken=taken)
+
+    def take_patch(self, number: int, *, taken: bool) -> None:
+        """Take patch ``number`` of the list, from 1, or leave it out."""
+        patch = self.patches[number - 1]
+        what = tr("patch {n}", n=number)
+        step = tr("take {what}", what=what) if taken else tr("leave out {what}", what=what)
+        self.bench.take_patch(patch, step, taken=taken)
+
+    def add(self, patches: Sequence[Patch], title: str) -> None:
+        """Add patches to the user's; those that are in the list already are taken."""
+        known = self.patches
+        bench = self.bench
+        bench.add([patch for patch in patches if patch not in known], title)
+        for patch in patches:
+            bench.take_patch(patch, title, taken=True)
 
     def forget(self) -> None:
-        """Forget everything: the store was changed. A plan that is being made is dropped."""
-        self.offered, self.error = None, ""
-        self._left.clear()
+        """Forget everything: the store was changed. What is being worked out is dropped."""
+        self.offered = self.current = None
+        self.error = ""
         self._plans.clear()
-        self._is_dropped = self.running is not None
+        self._judged.clear()
+        self._misfits.clear()
+        self._is_dropped = self.running is not None or self.judging is not None
 
     def begin(self) -> tuple[str, ...] | None:
         """Return the names for the plan to be made now, none of them for all; None if no plan is missing."""
-        if self.running is not None or self.error or self.plan is not None or (self.offered and not self.chosen):
+        if self.running is not None or self.judging is not None or self.error or self.is_planned:
             return None
         self.running = frozenset(self.chosen)
         return self.chosen
+
+    def begin_judging(self) -> tuple[Patch, ...] | None:
+        """Return the patches to be judged now; None if what they do is known, or a plan is missing first."""
+        if self.running is not None or self.judging is not None or self.error or not self.is_planned:
+            return None
+        if self.patched is not None or self.misfit:
+            return None
+        self.judging = self.taken
+        return self.judging
 
     def end(self, plan: RepairPlan | None, error: str = "") -> None:
         """Take the plan, or why there is none. An error of a choice that has changed since is forgotten."""
@@ -90,21 +163,57 @@ class RepairModel:
             self._is_dropped = False
         elif plan is None:
             self.error = error if asked == frozenset(self.chosen) else ""
-        elif self.offered is None:
-            self.offered = plan.repairs
-            self._plans[frozenset(self.chosen)] = plan
-        elif asked is not None:
-            self._plans[asked] = plan
+        else:
+            self.current = plan.current
+            if self.offered is None:
+                self.offered = plan.repairs
+                self._plans[frozenset(repair.name for repair in plan.repairs)] = plan
+            elif asked is not None:
+                self._plans[asked] = plan
+
+    def end_judging(self, state: State | None, error: str = "", *, is_misfit: bool = False) -> None:
+        """Take what was judged, or why it could not be. An error of patches that have changed since is forgotten."""
+        judged, self.judging = self.judging, None
+        if self._is_dropped or judged is None:
+            self._is_dropped = False
+        elif state is not None:
+            self._judged[judged] = state
+        elif is_misfit:
+            self._misfits[judged] = error
+        else:
+            self.error = error if judged == self.taken else ""
+
+    @property
+    def is_stale(self) -> bool:
+        """True if what is being worked out belongs to an earlier choice."""
+        if self.running is not None:
+            return self.running != frozenset(self.chosen)
+        return self.judging is not None and self.judging != self.taken
 
     def fits(self, repair: Repair) -> bool:
         """Return False if a chosen repair does not fit without those that were left out."""
         plan = self.plan
-        return plan is None or repair.name in self._left or repair.name in {taken.name for taken in plan.repairs}
+        is_left = repair.name in self.bench.state.left_repairs
+        return plan is None or is_left or repair.name in {taken.name for taken in plan.repairs}
 
     def command(self, store: str) -> list[str]:
-        """Return the words of the command that makes these changes in the store itself."""
-        names = () if self.is_everything_chosen else self.chosen
+        """Return the words of the command that makes these changes in the store itself; none if it needs a file with
+        the patches that is not written yet.
+        """
+        if self.plan is None or self.taken != self.plan.patches:
+            patches, file = self.saved
+            return ["storescope", "repair", store, "--apply", "--patches", file] if patches == self.taken else []
+        names = self.chosen if self.bench.state.left_repairs else ()
         return ["storescope", "repair", store, "--apply", *(word for name in names for word in ("--finding", name))]
+
+    def rows(self) -> list[PatchRow]:
+        """Return the list of patches, each with what it gains and costs."""
+        repairs = {repair.name: repair for repair in self.offered or ()}
+        count = len(self.patches) - len(self.bench.edits)
+        return [
+            PatchRow(number, patch, self.bench.is_taken(patch), repairs.get(patch.name) if number <= count else None)
+            for number, patch in enumerate(self.patches, 1)
+        ]
 
 
 def repair_lines(repair: Repair) -> list[tuple[str, str]]:
@@ -124,34 +233,82 @@ def repair_lines(repair: Repair) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """A fact of the store as it is and as mended."""
+    """A fact of the store as it is and as patched."""
 
     what: str
     current: str
-    mended: str
+    patched: str
+    is_worse: bool = False
 
     @property
     def is_changed(self) -> bool:
-        return self.current != self.mended
+        return self.patched not in {self.current, "…"}
 
 
-def compared_rows(plan: RepairPlan) -> list[ComparedRow]:
-    """Return what check and the next starts say of the store before and after."""
-    rows = [ComparedRow(tr("Findings of the check"), findings_text(plan.current), findings_text(plan.mended))]
-    for current, mended in zip(plan.current.starts, plan.mended.starts, strict=True):
-        release = release_name(current)
+def loss_headline(current: State, patched: State | None) -> str:
+    """Return what the next start loses of the store as it is, and as patched if that is known."""
+    from engine.repair.repair_plan import lost_by  # its imports would delay the view
+
+    release = release_name(current.start)
+    today = number(lost_by(current.start))
+    if patched is None:
+        return tr("The next start of {release} loses {lost} messages", release=release, lost=today)
+    return tr(
+        "The next start of {release} loses {lost} → {patched} messages",
+        release=release,
+        lost=today,
+        patched=number(lost_by(patched.start)),
+    )
+
+
+def compared_rows(current: State, patched: State | None) -> list[ComparedRow]:
+    """Return what check and the next starts say of the store as it is and as patched; "…" where that is not known."""
+    unknown = "…"
+    rows = [
+        ComparedRow(
+            tr("Findings of the check"),
+            findings_text(current),
+            findings_text(patched) if patched is not None else unknown,
+        )
+    ]
+    for number_, start in enumerate(current.starts):
+        after = patched.starts[number_] if patched is not None else None
+        release = release_name(start)
         rows += [
             ComparedRow(
-                tr("The next start of {release} loses", release=release), lost_text(current), lost_text(mended)
+                tr("{release} loses", release=release), lost_text(start), lost_text(after) if after else unknown
             ),
-            ComparedRow(tr("{release} starts", release=release), _yes(current.will_start), _yes(mended.will_start)),
+            ComparedRow(
+                tr("{release} starts", release=release),
+                _yes(start.will_start),
+                _yes(after.will_start) if after else unknown,
+            ),
             ComparedRow(
                 tr("{release}: the log ends at", release=release),
-                number(current.end_offset),
-                number(mended.end_offset),
+                number(start.end_offset),
+                number(after.end_offset) if after else unknown,
             ),
         ]
-    return rows
+    return rows + _finding_rows(current, patched)
+
+
+def _finding_rows(current: State, patched: State | None) -> list[ComparedRow]:
+    """Return a row for each rule that check finds broken, today or as patched."""
+    after = Counter(finding.id for finding in patched.findings) if patched is not None else None
+    before = Counter(finding.id for finding in current.findings)
+    titles = {
+        finding.id: title(finding)
+        for finding in (*(patched.findings if patched is not None else ()), *current.findings)
+    }
+    return [
+        ComparedRow(
+            f"{rule} · {words_of_rule}",
+            number(before[rule]) if before[rule] else tr("none"),
+            "…" if after is None else number(after[rule]) if after[rule] else tr("gone"),
+            is_worse=after is not None and after[rule] > before[rule],
+        )
+        for rule, words_of_rule in sorted(titles.items())
+    ]
 
 
 def findings_text(state: State) -> str:
@@ -182,27 +339,46 @@ def _yes(answer: bool) -> str:
     return tr("yes") if answer else tr("no")
 
 
+def _change_chip(row: ComparedRow) -> Chip | None:
+    return Chip("error" if row.is_worse else "ok") if row.is_changed else None
+
+
 def compared_kind() -> RecordKind:
-    """Return the table of the store as it is beside the mended one."""
+    """Return the table of the store as it is beside the patched one."""
     return RecordKind(
         "repairEffect",
         (
-            text_column("what", words("What"), 230),
+            text_column("what", words("What"), 230, tip=lambda row: row.what),
             text_column("current", words("As it is"), 190, tip=lambda row: row.current),
-            chip_column("mark", "", 28, lambda row: Chip("ok") if row.is_changed else None, filterable=False),
-            text_column("mended", words("Mended"), 190, tip=lambda row: row.mended),
+            chip_column("mark", "", 28, _change_chip, filterable=False),
+            text_column("patched", words("As patched"), 190, tip=lambda row: row.patched),
         ),
         verdict=lambda row: tr("changes") if row.is_changed else "",
-        record=lambda row: {"what": row.what, "current": row.current, "mended": row.mended},
+        record=lambda row: {"what": row.what, "current": row.current, "patched": row.patched},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PatchRow:
-    """A patch with its number in the list."""
+    """A patch with its number in the list, and the repair to which it belongs; None for the user's own."""
 
     n: int
     patch: Patch
+    taken: bool = True
+    repair: Repair | None = None
+
+    @property
+    def title(self) -> str:
+        """What the patch belongs to."""
+        return plain(engine_words(self.repair.title)) if self.repair is not None else tr("own patch")
+
+    @property
+    def gains(self) -> str:
+        return engine_words(self.patch.gains or (self.repair.gains if self.repair is not None else ""))
+
+    @property
+    def costs(self) -> str:
+        return engine_words(self.patch.costs or (self.repair.costs if self.repair is not None else "")) or tr("nothing")
 
     @property
     def file(self) -> str:
@@ -227,6 +403,8 @@ class PatchRow:
     @property
     def change(self) -> str:
         match self.patch:
+            case WriteBytes(old=old, new=new) if len(new) <= MAX_SHOWN_BYTES:
+                return f"{old.hex(' ').upper()} → {new.hex(' ').upper()}"
             case WriteBytes():
                 return tr("write bytes")
             case RemoveFile():
@@ -246,6 +424,8 @@ class PatchRow:
     def place(self) -> Place | None:
         """The place that shows what is there now."""
         file = Path(self.patch.file)
+        if file.parent.name == "index":
+            return places.index(file.name)
         if not isinstance(self.patch, WriteBytes):
             return place_in_file(file, None) if isinstance(self.patch, WriteFile) else None
         start = parse_file_name(file.name)
@@ -254,13 +434,32 @@ class PatchRow:
         return place_in_file(file, self.patch.offset)
 
 
+def patch_text(row: PatchRow) -> str:
+    """Return why a patch is made, what it gains and what it costs, in a line."""
+    parts = [
+        plain(row.why),
+        tr("Gains: {what}", what=plain(row.gains)) if row.gains else "",
+        tr("Costs: {what}", what=plain(row.costs)),
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _taken_chip(row: PatchRow) -> Chip:
+    return Chip("ok", tr("yes")) if row.taken else Chip("out", tr("no"))
+
+
 def patch_kind() -> RecordKind:
     """Return the table of patches. A file leads to its place."""
     return RecordKind(
         "patch",
         (
+            replace(
+                chip_column("taken", words("Taken"), 64, _taken_chip, filterable=False),
+                jump=lambda row: TogglePatch(row.n),
+            ),
             number_column("n", words("Patch"), 56, filterable=False),
-            text_column("file", words("File"), 230, mono=True, elide="middle", jump=lambda row: row.place),
+            text_column("title", words("Repair"), 170, tip=lambda row: row.title),
+            text_column("file", words("File"), 200, mono=True, elide="middle", jump=lambda row: row.place),
             number_column("offset", words("Offset"), 110, filterable=False),
             number_column("bytes", words("Bytes"), 84, filterable=False),
             text_column("change", words("Change"), 110, tip=lambda row: row.change),
@@ -273,7 +472,10 @@ def patch_kind() -> RecordKind:
                 filterable=False,
                 tip=lambda row: plain(row.why),
             ),
+            text_column("gains", words("Gains"), 150, tip=lambda row: plain(row.gains)),
+            text_column("costs", words("Costs"), 150, tip=lambda row: plain(row.costs)),
         ),
-        verdict=lambda row: row.change,
+        look=lambda row: None if row.taken else RowAppearance(tone="text3"),
+        verdict=lambda row: tr("taken") if row.taken else tr("left out"),
         record=lambda row: row.patch.record(row.n),
     )

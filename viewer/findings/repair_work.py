@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.mapped.backup import BackupJournal
     from engine.repair.mend_in_place import MendedStore
-    from engine.repair.repair_plan import RepairPlan
+    from engine.repair.repair_plan import RepairPlan, State
     from viewer.runtime.control import Control
 
 
@@ -37,6 +37,31 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, names:
     with open_store(path, config) as store:
         release = require_release(store)
     return plan_repairs(path, config, release, only=names, cancel=_Stop(control), progress=control.report)
+
+
+def judge(control: Control, path: Path, config: MessageStoreConfig | None, patches: tuple[Patch, ...]) -> State:
+    """Return what check and the next starts say of the store as ``patches`` would leave it.
+
+    Raises BadPatch if a patch does not fit, StoreError, OSError, and what ``control.check`` raises.
+    """
+    from engine.inspection.snapshot import open_store
+    from engine.inspection.written_release import require_release
+    from engine.repair.repair_plan import judge_patched
+
+    control.report(0, None)
+    with open_store(path, config) as store:
+        release = require_release(store)
+    return judge_patched(path, config, release, patches, cancel=_Stop(control), progress=control.report)
+
+
+def open_patches(path: Path, source: Path) -> tuple[Patch, ...]:
+    """Read the patches in ``source``, and check that they fit the store at ``path``. Raises BadPatch, OSError."""
+    from engine.patching.apply import check_patches
+    from engine.patching.patches import loads
+
+    patches = loads(source.read_bytes())
+    check_patches(path, patches)
+    return tuple(patches)
 
 
 class _Stop:

@@ -385,9 +385,9 @@ class LabPane(Pane):
                 f"{message}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
             )
         is_store = self.session is not None and self.session.snapshot.paths is not None
-        refusal = self.session.snapshot.writing_refusal if self.session is not None else ""
+        refusal = self.session.writing_refusal if self.session is not None else ""
         question = tr("Writing into this store shows the recovery plan first and asks. Its power is never cut.")
-        self._write_words.setText(engine_words(refusal) if refusal else question)
+        self._write_words.setText(refusal or question)
         self._write.setEnabled(is_store)
         self._write.setVisible(not refusal)
         can_write = lab is not None and lab.alive and not lab.without_power

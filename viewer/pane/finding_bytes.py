@@ -35,8 +35,10 @@ class HexInput:
     damage: tuple[tuple[int, int], ...] = ()
 
 
-def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> HexInput:
-    """Return the bytes around a finding. Reads the disk."""
+def bytes_of(
+    finding: Finding, log_read: Callable[[int, int], bytes], log_end: int, store_reading: Reading | None = None
+) -> HexInput:
+    """Return the bytes around a finding. Reads the disk, as ``store_reading`` does: the store may be shown patched."""
     file = Path(finding.file) if finding.file else None
     if file is None or finding.offset is None:
         return HexInput(None)
@@ -48,10 +50,14 @@ def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: i
         frames = tuple((position, 1, "live") for position in marked[:64]) if isinstance(marked, list) else ()
         damage = () if fields else ((finding.offset, finding.offset + size),)
         return HexInput(log_read, finding.offset, size, fields, 0, log_end, frames, damage)
+    reading = Reading() if store_reading is None else store_reading.with_own_records()
     try:
-        length = file.stat().st_size
-    except OSError:
+        info = reading.status(file)
+    except CannotRead:
+        info = None
+    if info is None:
         return HexInput(None)
+    length = info.st_size
     unit = CQ_UNIT_SIZE if "consumequeue" in file.parts or file.parent.name == "index" else 8
     fields = (
         HexField("physicalOffset", 0, 8, "id"),
@@ -60,7 +66,7 @@ def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: i
     )
     shown = fields if "consumequeue" in file.parts else ()
     return HexInput(
-        _file_reader(str(file)), finding.offset, min(unit, max(0, length - finding.offset)), shown, 0, length
+        _file_reader(str(file), reading), finding.offset, min(unit, max(0, length - finding.offset)), shown, 0, length
     )
 
 
@@ -72,9 +78,8 @@ def _span(finding: Finding) -> int:
     return 64
 
 
-def _file_reader(path: str) -> Callable[[int, int], bytes]:
+def _file_reader(path: str, reading: Reading) -> Callable[[int, int], bytes]:
     def read(offset: int, size: int) -> bytes:
-        reading = Reading()
         try:
             descriptor = reading.open(path)
         except CannotRead:

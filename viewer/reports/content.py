@@ -276,7 +276,7 @@ def _bytes(store: StoreSnapshot, finding: Finding, mask: Masking) -> str:
     """List the bytes of a finding; in a masked report, bytes of bodies, hosts and properties are covered."""
     log = store.log
     try:
-        finding_bytes = bytes_of(finding, log.read, log.end_offset)
+        finding_bytes = bytes_of(finding, log.read, log.end_offset, store.reading)
         if finding_bytes.read is None or finding_bytes.size <= 0:
             return ""
         size = min(finding_bytes.size, BYTES_SHOWN)

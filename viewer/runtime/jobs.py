@@ -22,7 +22,7 @@ from PySide6.QtCore import QObject, Signal
 from viewer.look.assets import tr
 from viewer.runtime.file_saver import CLOSE_TIMEOUT_S, file_saver
 from viewer.runtime.loop_calls import open_mailbox, post, run_in
-from viewer.runtime.worker import Cancelled, Worker
+from viewer.runtime.worker import Cancelled, PatchedStore, Worker, reading_patched
 
 __all__ = ["Cancelled", "Control", "Job", "Jobs"]
 T = TypeVar("T")
@@ -116,6 +116,8 @@ class Jobs(QObject):
         self._controls: set[Control] = set()
         self._closed = False
         self.list: list[Job] = []
+        self.patched: PatchedStore | None = None
+        """The store that long jobs read as patched, as the window shows it; None: each store as it is."""
         self.worker = Worker(post, self.unreadReported.emit)
 
     # ---- short reads -------------------------------------------------------------------------------------------------
@@ -182,18 +184,23 @@ class Jobs(QObject):
 
     # ---- long work ---------------------------------------------------------------------------------------------------
 
-    async def run(self, title: str, work: Callable[[Control], T]) -> T:
-        """Run long work in a thread, listed under ``title``. Raises :class:`Cancelled` if it was stopped."""
+    async def run(self, title: str, work: Callable[[Control], T], *, as_it_is: bool = False) -> T:
+        """Run long work in a thread, listed under ``title``. Raises :class:`Cancelled` if it was stopped.
+
+        ``as_it_is``: it reads the store without patches, whatever the window shows.
+        """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         control = Control(lambda *progress: post(self._show_progress, job, *progress))
         job = Job(next(self._numbers), title, control.stop.set)
         self._controls.add(control)
         self._begin(job)
 
+        patched = None if as_it_is else self.patched
+
         def gathering() -> tuple[T | None, Exception | None, tuple[object, ...]]:
             from engine.mapped.reading import gather_unread
 
-            with gather_unread() as unread:
+            with gather_unread() as unread, reading_patched(patched):
                 try:
                     return work(control), None, tuple(unread)
                 except Exception as error:  # noqa: BLE001 (handed to who waits, beside what could not be read)
@@ -224,11 +231,13 @@ class Jobs(QObject):
         on_items: Callable[[Any], None] | None = None,
         on_note: Callable[[str], None] | None = None,
         behind: bool = False,
+        as_it_is: bool = False,
     ) -> Any:
         """Run ``target`` ("module:function") in the worker process, listed under ``title``; see :attr:`Job.behind`.
 
         The function is called as ``function(control, *args)``. ``on_items`` gets what it passes to ``control.emit``,
-        ``on_note`` the text beside its progress.
+        ``on_note`` the text beside its progress. ``as_it_is``: it reads the store without patches, whatever the window
+        shows.
         """
         job: Job | None = None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -250,6 +259,7 @@ class Jobs(QObject):
             on_items or (lambda _items: None),
             on_report,
             finish,
+            None if as_it_is else self.patched,
         )
         job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), is_background=behind)
         self._begin(job)

@@ -23,6 +23,7 @@ from viewer.look.formats import store_name
 from viewer.look.topic_colours import TopicColours
 from viewer.runtime.command_line import command_line, with_config
 from viewer.runtime.jobs import Jobs
+from viewer.runtime.patch_bench import PatchBench
 from viewer.runtime.places import Place, Search
 from viewer.runtime.position_source import TailWatch
 from viewer.runtime.survey import Survey
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Unread
+    from engine.patching.patches import Patch
     from viewer.runtime.place_search import ResolvedPlace
 
 POLL_MS = 1000
@@ -74,6 +76,8 @@ class StoreSession(QObject):
     """What was worked out before is of no use any more. Emitted before ``replaced``."""
     closing = Signal()
     """The store is being closed."""
+    benchChanged = Signal()
+    """Other patches are staged."""
     tailGrown = Signal()
     """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
@@ -84,6 +88,10 @@ class StoreSession(QObject):
         self.archive = archive
         """What the store was unpacked from."""
         self.snapshot = snapshot
+        self.patches: tuple[Patch, ...] = ()
+        """Patches with which the store is shown; none: it is shown as it is."""
+        self.bench = PatchBench(self.benchChanged.emit)
+        """The patches that are staged for the store."""
         self.config = config
         self.jobs = jobs
         self.unread = UnreadFiles(snapshot.path, self)
@@ -193,6 +201,7 @@ class StoreSession(QObject):
         """Stop watching and close every file."""
         self.closing.emit()
         self._closed = True
+        self.jobs.patched = None
         self._timer.stop()
         self.jobs.storeRead.disconnect(self.note_unread)
         self.jobs.unreadReported.disconnect(self.unread.note)
@@ -264,6 +273,13 @@ class StoreSession(QObject):
         return bool(self.broken) or any(finding.severity == "error" for finding in self.findings)
 
     @property
+    def writing_refusal(self) -> str:
+        """Why nothing is written into this store or a copy of it now, in words; "" if it may be."""
+        if self.patches:
+            return tr("The store is shown as patched: go back to the store as it is first.")
+        return engine_words(self.snapshot.writing_refusal)
+
+    @property
     def undecoded_log(self) -> str:
         """Why the messages of the store, or some of them, cannot be shown; "" if the log is decoded."""
         part = self.snapshot.undecoded_part("log")
@@ -325,17 +341,18 @@ class StoreSession(QObject):
 
         self.jobs.read(work, done, failed)
 
-    async def read_anew(self) -> None:
+    async def read_anew(self, patches: Sequence[Patch] = ()) -> None:
         """Open every file again, because bytes were changed under the same names, and let every view read them.
 
-        Raises StoreError, OSError; then everything stays as it was.
+        With ``patches`` everything is shown as they would leave it; the files stay as they are. Raises StoreError,
+        OSError; then everything stays as it was.
         """
-        path, config = self.path, self.config
+        path, config, shown_patches = self.path, self.config, tuple(patches)
 
         def work() -> StoreSnapshot:
             from engine.inspection import open_store
 
-            return open_store(path, config)
+            return open_store(path, config, shown_patches)
 
         snapshot = await self.jobs.quick(work)
         if self._closed:
@@ -344,6 +361,8 @@ class StoreSession(QObject):
         if self._previous_snapshot is not None:
             self._previous_snapshot.close()
         self._previous_snapshot, self.snapshot = self.snapshot, snapshot
+        self.patches = shown_patches
+        self.jobs.patched = (path, shown_patches) if shown_patches else None
         self._counted, self._seen = (), None
         self.tail.read_anew()
         self.set_findings((), complete=False)

@@ -18,9 +18,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from engine.lab import pipe_frames
 from engine.lab.pipe_frames import Frame, NotSendable
@@ -28,11 +30,27 @@ from engine.mapped.reading import gather_unread
 from viewer.runtime import memory
 from viewer.runtime.priority import stand_back
 
+if TYPE_CHECKING:
+    from engine.patching.patches import Patch
+
 REPORT_EVERY = 0.1
 PREPARING = "preparing, once on this machine"
 """Note of every request while machine code is compiled; :mod:`viewer.runtime.jobs` translates it."""
 IDLE_AFTER_S = 3.0
 """Seconds without a request after which the worker returns memory to the system."""
+
+
+PatchedStore = tuple[Path, tuple["Patch", ...]]
+"""A store, and the patches with which it is read."""
+
+
+def reading_patched(patched: PatchedStore | None = None) -> AbstractContextManager[None]:
+    """Return the context in which a store is read as ``patched`` says; without it as it is."""
+    if patched is None:
+        return contextlib.nullcontext()
+    from engine.inspection.snapshot import read_as_patched
+
+    return read_as_patched(*patched)
 
 
 class Cancelled(Exception):
@@ -106,13 +124,14 @@ class Worker:
         items: Callable[[Any], None],
         on_progress: Callable[[float, float | None, str], None],
         finished: Callable[[Any, Exception | None], None],
+        patched: PatchedStore | None = None,
     ) -> int:
-        """Request work; returns the number to cancel it by."""
+        """Request work; returns the number to cancel it by. ``patched`` is a store that it reads as patched."""
         self.start()
         number = next(self._numbers)
         self._requests[number] = _Request(items, on_progress, finished)
         try:
-            self._send(number, pipe_frames.pack(number, "call", target, args))
+            self._send(number, pipe_frames.pack(number, "call", target, args, patched))
         except NotSendable as error:
             self._post(self._finish, number, None, error)
         return number
@@ -314,9 +333,10 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
     """Execute the request in ``frame``. Return its final message, with the files that could not be read."""
     with gather_unread() as unread:
         try:
-            target, args = frame.content()
+            target, args, *patched = frame.content()
             module, _, name = target.partition(":")
-            value = getattr(importlib.import_module(module), name)(control, *args)
+            with reading_patched(*patched):
+                value = getattr(importlib.import_module(module), name)(control, *args)
             return pipe_frames.pack(frame.number, "end", value, None, tuple(unread))
         except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
             return pipe_frames.pack(frame.number, "end", None, pipe_frames.portable(error), tuple(unread))

@@ -251,8 +251,8 @@ class WindowLab(QObject):
         lab_folder = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
         if lab_folder is not None:
             await self.open_lab(lab_folder, None, NEWEST)
-        elif session.snapshot.writing_refusal:
-            self._window.say(engine_words(session.snapshot.writing_refusal))
+        elif session.writing_refusal:
+            self._window.say(session.writing_refusal)
         elif session is self._window.session:
             dialog = WriteConfirmation(self._window, session)
             dialog.confirmed.connect(lambda: self._window.jobs.start(self._open_users_store(session.path)))

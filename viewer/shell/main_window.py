@@ -124,7 +124,8 @@ class MainWindow(QMainWindow):
         follow(self.strip, lambda: draw_icons(self.actions_by_id))
         self.setMenuWidget(self.strip)
         self.top = TopBar(lambda number, place: siblings(number, place, self.session))
-        self.unread, self.tied = StateLine(), StateLine()
+        self.unread, self.patched, self.tied = StateLine(), StateLine(), StateLine()
+        self.patched.setObjectName("patched.line")
         self.tied.setObjectName("tied.line")
         self.rail = Rail(
             [(view.kind, view.icon, tr(view.title), view.keys) for view in ON_RAIL],
@@ -143,7 +144,7 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(self._store_page())
         self.setCentralWidget(self.pages)
         wire(self.parts)
-        for part in (self.top, self.unread, self.tied, self.rail, self.side):
+        for part in (self.top, self.unread, self.patched, self.tied, self.rail, self.side):
             self.window_theme.apply_to(part)
         self._zooms.watch(self.side)
         self.layouts.fit()
@@ -194,6 +195,7 @@ class MainWindow(QMainWindow):
         line.setSpacing(0)
         line.addWidget(self.top)
         line.addWidget(self.unread)
+        line.addWidget(self.patched)
         line.addWidget(self.tied)
         line.addWidget(body, 1)
         beside = QHBoxLayout(body)
@@ -271,6 +273,7 @@ class MainWindow(QMainWindow):
         file = session.config_file if session else ""
         self.status.set_config(tr("broker.conf: {name} ×", name=Path(file).name) if file else "", file)
         self.changes.unread()
+        self.changes.show_patches()
         self.pages.setCurrentIndex(0)
         self.enable()
 
@@ -300,6 +303,7 @@ class MainWindow(QMainWindow):
         self.history.clear()
         self.status.counters.set_counts({})
         self.changes.unread()
+        self.changes.show_patches()
         self.rail.set_mark("findings", "")
         self.status.format.setText("")
         self.status.format.setToolTip("")

@@ -59,7 +59,7 @@ class MenuStrip(ThemedPanel):
     def __init__(self, menus: Sequence[Menu], recent_stores: Callable[[], Sequence[RecentStore]] = tuple) -> None:
         super().__init__("window")
         self.setObjectName("menuStrip")
-        self._slim = False
+        self._slim = self._is_patched = False
         self._path = ""
         self._recent_stores = recent_stores
         self.bar = QMenuBar()
@@ -130,12 +130,19 @@ class MenuStrip(ThemedPanel):
         self.path.setVisible(bool(path) and not self._slim)
         self.path.setAccessibleName(path)
 
+    def set_patched(self, on: bool) -> None:
+        """Show that the views show the store as patched; its files are only read, as always."""
+        self._is_patched = on
+        self.set_writing(False)
+
     def set_writing(self, on: bool, *, users_store: bool = False) -> None:
         """Show that the store is open for writing: a lab store, or the user's own store (``users_store``)."""
         words = tr("Open for writing") if users_store else tr("Lab store, open for writing")
-        self.promise.setText(words if on else tr("Read-only"))
-        self.promise.set_role("live" if on else "ok")
-        self.lock.set_glyph("lab" if on else "lock", "live" if on else "ok")
+        reading = tr("As patched, read-only") if self._is_patched else tr("Read-only")
+        role = "live" if on or self._is_patched else "ok"
+        self.promise.setText(words if on else reading)
+        self.promise.set_role(role)
+        self.lock.set_glyph("lab" if on else "lock", role)
         self.promise.setToolTip(
             tr("The lab's engine has this store open for writing, in a process of its own.")
             if on

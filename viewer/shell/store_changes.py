@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtWidgets import QWidget
 
-from viewer.look.assets import tr
+from engine.errors import StoreError
+from viewer.look.assets import tr, tr_plural
 from viewer.shell.crumbs import crumbs_of
 from viewer.shell.operation_log import Operations
 from viewer.shell.welcome import remember_store
@@ -43,13 +44,18 @@ class StoreChanges:
         session.findingsChanged.connect(self.show_findings)
         session.unread.changed.connect(self.unread)
         session.replaced.connect(self.replaced)
+        session.benchChanged.connect(self.show_patches)
 
     def replaced(self) -> None:
         """Make every view read again at its place, because files of the store were replaced."""
         window = self._window
         window.let_go()
         window.take_up(window.history.current)
-        window.say(tr("Files of the store were replaced: everything was read again."))
+        self.show_patches()
+        if window.session is not None and window.session.patches:
+            window.say(tr("The store is shown as patched: everything was read again."))
+        else:
+            window.say(tr("Files of the store were replaced: everything was read again."))
         if window.session is not None:
             window.stages.look_for_findings(window.session)
 
@@ -119,6 +125,45 @@ class StoreChanges:
         )
         window.unread.show_state(State("unread", sentence, steps=steps))
         window.unread.setToolTip("\n".join(noted.entry_text(entry) for entry in noted.list[:MAX_NAMED]))
+
+    def show_patches(self) -> None:
+        """Show over every view that the store is shown as patched, or that patches of the user's are staged."""
+        window = self._window
+        session = window.session
+        shown, staged = (session.patches, session.bench.edits) if session is not None else ((), ())
+        window.strip.set_patched(bool(shown))
+        if session is None or not (shown or staged):
+            window.patched.show_state(None)
+            return
+        show_list = (tr("Show patches"), self._show_bench)
+        if shown:
+            sentence = tr_plural(
+                "The store is shown as {n:,} patch would leave it. Its files are unchanged.",
+                "The store is shown as {n:,} patches would leave it. Its files are unchanged.",
+                n=len(shown),
+            )
+            steps = ((tr("Show the store as it is"), lambda: window.jobs.start(self._as_it_is(session))), show_list)
+            window.patched.show_state(State("live", sentence, steps=steps))
+        else:
+            sentence = tr_plural(
+                "{n:,} patch of yours is staged. Nothing is written yet.",
+                "{n:,} patches of yours are staged. Nothing is written yet.",
+                n=len(staged),
+            )
+            window.patched.show_state(State("note", sentence, steps=(show_list,)))
+
+    def _show_bench(self) -> None:
+        from viewer.findings.pane import FindingsPane
+
+        pane = self._window.awake("findings")
+        assert isinstance(pane, FindingsPane)
+        pane.show_repairs()
+
+    async def _as_it_is(self, session: StoreSession) -> None:
+        try:
+            await session.read_anew()
+        except (StoreError, OSError) as error:
+            self._window.say(str(error))
 
     def show_findings(self) -> None:
         """Show new findings: counters, and a mark on the rail."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from golden_stores import changes, fingerprint
+from handmade_stores import healthy
 
 from engine.codec.message import Unit
 from engine.inspection.recovery import plan
-from engine.inspection.snapshot import open_store
+from engine.inspection.snapshot import open_store, read_as_patched
 from engine.mapped.disk import RealDisk
 from engine.mapped.reading import Reading, read_through
 from engine.patching import patched_disk
@@ -227,3 +229,20 @@ def test_a_store_is_planned_as_a_patched_copy_is(golden, tmp_path: Path, monkeyp
         ours, theirs = plan(patched), plan(changed)
     assert ours.end_offset == theirs.end_offset == cut.offset < healthy.end_offset
     assert (ours.queues, ours.units_dropped, ours.exit) == (theirs.queues, theirs.units_dropped, theirs.exit)
+
+
+def test_a_store_is_read_as_patched_inside_a_block(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    old = (root / "checkpoint").read_bytes()[:8]
+    patch = WriteBytes(file="checkpoint", offset=0, old=old, new=bytes(8), why="")
+    with read_as_patched(root, [patch]), open_store(root) as store, open_store(root, None, [_back(patch)]) as other:
+        assert store.small_file(store.paths.checkpoint)[:8] == bytes(8)
+        assert other.small_file(other.paths.checkpoint)[:8] == bytes([1]) * 8
+        own = store.reading.with_own_records()
+        assert own.small(store.paths.checkpoint, 1 << 20)[:8] == bytes(8)
+    with open_store(root) as store:
+        assert store.small_file(store.paths.checkpoint)[:8] == old
+
+
+def _back(patch):
+    return replace(patch, new=bytes([1]) * 8)

@@ -9,8 +9,9 @@ from broken_stores import BROKEN
 from controls import FakeControl
 from handmade_stores import healthy
 
+from engine.patching.patches import BadPatch, WriteBytes
 from viewer.findings import repair_work
-from viewer.findings.repair_model import PatchRow, RepairModel, compared_rows
+from viewer.findings.repair_model import PatchRow, RepairModel, compared_rows, loss_headline, patch_text
 from viewer.runtime import places
 
 
@@ -40,9 +41,65 @@ def test_each_choice_has_a_plan_and_a_command(root) -> None:
     model.take("log", taken=False)
     model.end(repair_work.plan(FakeControl(), root, None, model.begin()))
     assert model.command("S")[-2:] == ["--finding", "checkpoint"]
-    assert [row.mended for row in compared_rows(model.plan)[:1]] == ["CL01"]
+    assert [row.patched for row in compared_rows(model.current, model.patched)[:1]] == ["CL01"]
     model.take("checkpoint", taken=False)
     assert (model.begin(), model.plan, model.chosen) == (None, None, ())
+
+
+def test_each_patch_is_taken_or_left_and_the_rest_is_judged(root) -> None:
+    model = RepairModel()
+    model.begin()
+    model.end(repair_work.plan(FakeControl(), root, None, ()))
+    everything = model.plan.patches
+    assert (model.taken, model.begin_judging()) == (everything, None)
+    assert model.patched is model.plan.mended
+    number = next(row.n for row in model.rows() if row.file == "checkpoint")
+    model.take_patch(number, taken=False)
+    assert model.command("S") == []
+    assert compared_rows(model.current, model.patched)[0].patched == "…"
+    assert loss_headline(model.current, model.patched).endswith("messages")
+    patches = model.begin_judging()
+    assert patches == tuple(patch for patch in everything if patch.file != "checkpoint")
+    assert not model.is_stale
+    model.end_judging(repair_work.judge(FakeControl(), root, None, patches))
+    by_rule = {row.what[:4]: row for row in compared_rows(model.current, model.patched)}
+    assert (by_rule["CL01"].patched, by_rule["CK05"].patched) == ("gone", "1")
+    assert " → 0 messages" in loss_headline(model.current, model.patched)
+    model.saved = model.taken, "/tmp/p.json"
+    assert model.command("S")[-2:] == ["--patches", "/tmp/p.json"]
+    model.bench.undo()
+    assert model.taken == everything
+    model.bench.redo()
+    assert model.taken == patches
+    for row in model.rows():
+        model.take_patch(row.n, taken=False)
+    assert (model.taken, model.patched) == ((), model.current)
+
+
+def test_patches_that_do_not_fit_together_are_named(root) -> None:
+    model = RepairModel()
+    model.begin()
+    model.end(repair_work.plan(FakeControl(), root, None, ()))
+    model.bench.add([WriteBytes(file="checkpoint", offset=0, old=b"\1" * 8, new=bytes(8), why="mine")], "own patch")
+    own = model.rows()[-1]
+    assert (own.title, own.costs, patch_text(own)) == ("own patch", "nothing", "mine · Costs: nothing")
+    patches = model.begin_judging()
+    with pytest.raises(BadPatch):
+        repair_work.judge(FakeControl(), root, None, patches)
+    model.end_judging(None, "the patch does not fit", is_misfit=True)
+    assert (model.misfit, model.begin_judging()) == ("the patch does not fit", None)
+    model.take_patch(own.n, taken=False)
+    assert model.misfit == ""
+    model.add([model.patches[0], model.patches[-1]], "open a file")
+    assert [row.taken for row in model.rows()] == [True] * len(model.patches)
+
+
+def test_what_is_worked_out_is_dropped_when_the_store_changes(root) -> None:
+    model = RepairModel()
+    model.begin()
+    model.forget()
+    model.end(None, "Stopped.")
+    assert (model.offered, model.error, model.begin()) == (None, "", ())
 
 
 def test_a_patch_leads_to_what_is_there_now(root) -> None:

@@ -43,6 +43,7 @@ JOBS: dict[str, tuple[str, Args]] = {
     "queues.verdict_work:count": ("commitlog", lambda _tmp: ([(("StockReserved", 0), Verdicts())], 100)),
     "where.work:where_of": ("commitlog", lambda _tmp: (WhereQuery("nowhere to be found"),)),
     "findings.repair_work:plan": ("commitlog", lambda _tmp: ((),)),
+    "findings.repair_work:judge": ("commitlog", lambda _tmp: ((),)),
     "findings.repair_work:mend_copy": ("commitlog", lambda tmp: ((), tmp / "mended")),
 }
 """Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
@@ -100,7 +101,7 @@ def test_a_job_reports_what_it_could_not_read(name: str, how: str, orders: Path,
     assert [item.file for item in unread] == [disk.hit]
     assert isinstance(error, CannotRead | None), error
     assert not (tmp_path / "mended").exists()
-    if name in ("runtime.store_work:plan", "findings.repair_work:plan"):
+    if name in ("runtime.store_work:plan", "findings.repair_work:plan", "findings.repair_work:judge"):
         assert value is None, "no plan is made over what was not seen"
 
 

@@ -6,16 +6,19 @@ import asyncio
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import worker_tasks
+from handmade_stores import healthy
 
 from engine.lab import pipe_frames
-from engine.lab.pipe_frames import NotSendable
+from engine.lab.pipe_frames import Frame, NotSendable, pack
+from engine.patching.patches import WriteBytes
 from viewer.runtime import worker
 from viewer.runtime.jobs import Cancelled, Jobs
-from viewer.runtime.worker import PREPARING, WorkerDied
+from viewer.runtime.worker import PREPARING, WorkerControl, WorkerDied, _answer
 
 Run = Callable[[Any], Any]
 
@@ -191,3 +194,15 @@ def test_callers_that_wait_for_compiling_are_notified(run: Run, jobs: Jobs) -> N
 
     run(ask())
     assert notes[-1] == ""
+
+
+def test_a_job_reads_the_store_as_patched(tmp_path: Path) -> None:
+    root = healthy().write(tmp_path / "store")
+    old = (root / "checkpoint").read_bytes()[:8]
+    patch = WriteBytes(file="checkpoint", offset=0, old=old, new=bytes(8), why="")
+    control = WorkerControl(1, lambda _frame: None)
+    for patched, expected in ((None, old), ((root, (patch,)), bytes(8))):
+        packed = pack(1, "call", "worker_tasks:read_checkpoint", (root,), patched)
+        frame = Frame(1, "call", packed[packed.index(b"call") + 4 :])
+        answer = _answer(control, frame)
+        assert Frame(1, "end", answer[answer.index(b"end") + 3 :]).content()[0][:8] == expected

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 
+from panes import wait_until
+
+from engine.patching.patches import WriteBytes
 from engine.rules import catalogue
 
 
@@ -34,3 +37,24 @@ def test_replaced_files_are_reported(run, window, golden, tmp_path):
     window.session.replaced.emit()
     run(window.settled())
     assert output[0] == "Files of the store were replaced: everything was read again."
+
+
+def test_a_store_that_is_shown_as_patched_says_so_and_leads_back(run, window, golden):
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    session = window.session
+    old = (session.path / "checkpoint").read_bytes()[:8]
+    patch = WriteBytes(file="checkpoint", offset=0, old=old, new=bytes(8), why="")
+    session.bench.add([patch], "own patch")
+    assert window.patched.state.text == "1 patch of yours is staged. Nothing is written yet."
+    run(session.read_anew([patch]))
+    run(window.settled())
+    assert window.patched.state.text.startswith("The store is shown as 1 patch would leave it.")
+    assert window.strip.promise.text() == "As patched, read-only"
+    assert session.snapshot.small_file(session.snapshot.paths.checkpoint)[:8] == bytes(8)
+    window.patched.step(0)
+    run(wait_until(lambda: session.patches == ()))
+    run(window.settled())
+    assert window.strip.promise.text() == "Read-only"
+    session.bench.forget()
+    assert window.patched.state is None
