@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.patching.patches import MoveFile, Patch, RemoveFile, WriteBytes, WriteFile
+from engine.patching.patches import MoveFile, Patch, RemoveFile, ResizeFile, WriteBytes, WriteFile
 from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size
 
@@ -19,7 +19,7 @@ _TIME_OF_FOLDER = re.compile(r"\.kept-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)")
 def changes_in_words(patches: Sequence[Patch]) -> str:
     """Return how many bytes, files and names ``patches`` change."""
     changed: dict[str, int] = {}
-    new_files = new_bytes = removed = moved = 0
+    new_files = new_bytes = removed = moved = resized = 0
     for patch in patches:
         match patch:
             case WriteBytes():
@@ -32,6 +32,8 @@ def changes_in_words(patches: Sequence[Patch]) -> str:
                 removed += 1
             case MoveFile():
                 moved += 1
+            case ResizeFile():
+                resized += 1
     parts = []
     if changed:
         written = size(sum(changed.values()))
@@ -46,6 +48,8 @@ def changes_in_words(patches: Sequence[Patch]) -> str:
                 "{n:,} file is created ({size})", "{n:,} files are created ({size})", n=new_files, size=size(new_bytes)
             )
         )
+    if resized:
+        parts.append(tr_plural("{n:,} file gets another length", "{n:,} files get another length", n=resized))
     if removed:
         parts.append(tr_plural("{n:,} file is removed", "{n:,} files are removed", n=removed))
     if moved:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.mapped.backup import BackupJournal
-from engine.patching.patches import MoveFile, RemoveFile, WriteBytes, WriteFile
+from engine.patching.patches import MoveFile, RemoveFile, ResizeFile, WriteBytes, WriteFile
 from viewer.findings.mend_words import backup_title, changes_in_words, restored_in_words
 
 
@@ -15,11 +15,13 @@ def test_changes_are_counted_by_kind() -> None:
         WriteBytes(file="checkpoint", offset=8, old=bytes(8), new=b"\1" * 8, why=""),
         WriteFile(file="config/topics.json", old=b"{", new=b"{}", why=""),
         WriteFile(file="commitlog/0", old=None, new=b"x", zeros=1023, why=""),
+        ResizeFile(file="log", size=1, new_size=2, sample="", why=""),
         RemoveFile(file="junk", size=1, sample="", why=""),
         MoveFile(file="a", target="b", size=1, sample="", why=""),
     ]
     assert changes_in_words(patches) == (
-        "18 B in 2 files are changed · 1 file is created (1.00 KiB) · 1 file is removed · 1 file gets another name"
+        "18 B in 2 files are changed · 1 file is created (1.00 KiB) · 1 file gets another length · 1 file is removed · "
+        "1 file gets another name"
     )
 
 
