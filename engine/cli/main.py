@@ -52,6 +52,7 @@ COMMANDS = (
     "config",
     "rows",
     "waiting",
+    "timeline",
     "recover",
     "compat",
     "dispatch",

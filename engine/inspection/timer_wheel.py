@@ -70,7 +70,7 @@ def wheel_infos(store: StoreSnapshot) -> list[WheelInfo]:
     if not snapshots:
         return []
     precision = store.config.timer_precision_ms if store.config is not None else 1000
-    min_time = _read_time(store) // precision
+    min_time = delivered_until(store) // precision
     return [
         WheelInfo(
             file.name, file.position or 0, _waiting(store.small_file(file.path) or b"", min_time), file is snapshots[-1]
@@ -79,7 +79,7 @@ def wheel_infos(store: StoreSnapshot) -> list[WheelInfo]:
     ]
 
 
-def _read_time(store: StoreSnapshot) -> int:
+def delivered_until(store: StoreSnapshot) -> int:
     """The time (ms) up to which the wheel was delivered; 0 if timercheck is gone."""
     assert store.paths is not None
     data = store.small_file(store.paths.timercheck)

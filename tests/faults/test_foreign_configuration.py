@@ -47,6 +47,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "rows": [(READS, ["STORE"])],
     "waiting": [(READS, ["STORE"])],
     "resend": [(READS, ["STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"])],
+    "timeline": [(READS, ["STORE"])],
     "compat": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "diff": [(READS, ["STORE", "STORE"])],

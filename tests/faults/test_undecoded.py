@@ -53,6 +53,7 @@ READERS = {
     "rows",
     "waiting",
     "resend",
+    "timeline",
     "groups",
     "space",
     "diff",

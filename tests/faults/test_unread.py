@@ -61,6 +61,7 @@ COMMAND_LINES = {
     "rows": [["rows", "STORE"]],
     "waiting": [["waiting", "STORE"]],
     "resend": [["resend", "STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"]],
+    "timeline": [["timeline", "STORE"]],
     "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "diff": [["diff", "STORE", "STORE"]],

@@ -37,6 +37,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["config", path],
         ["rows", path],
         ["waiting", path],
+        ["timeline", path],
         ["check", path],
         ["recover", path, "--plan"],
         ["recover", path, "--plan", "--like", "4.9"],

@@ -156,6 +156,7 @@ READING = {
     "config": [],
     "rows": [],
     "waiting": [],
+    "timeline": [],
     "recover": ["--plan"],
     "compat": [],
 }

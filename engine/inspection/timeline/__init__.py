@@ -1,0 +1,1 @@
+"""What happened to a store and when, from its files alone."""

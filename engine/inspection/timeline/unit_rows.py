@@ -1,0 +1,279 @@
+"""Times, hosts and unique keys of all units of a log, in arrays of bounded length: one pass over the log.
+
+Consecutive chunks overlap, so that each row is judged once with its neighbours on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.callbacks import Cancelled, OffsetProgress
+from engine.codec.columns import UNIT, UnitColumns
+from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage, Stop
+from engine.inspection.block_scan import scan_log
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, is_system_topic
+
+if TYPE_CHECKING:
+    from engine.inspection.log_reader import LogReader
+
+SENT, DELIVERED, RETRIED, DELAYED = 1, 2, 4, 8
+"""Flags of a row: stored for a producer's request; delivered by the broker from a delay; in a group's retry topic;
+waits in the schedule topic.
+"""
+CHUNK_ROWS = 1 << 19
+OVERLAP_ROWS = 1 << 16
+SLOW_MS = 500
+"""Rows with a larger difference between born and store time are checked for the marks of delayed messages."""
+_UNIQ_KEY = b"UNIQ_KEY\x01"
+_KEY_HEX_LENGTH = 32
+_DELAY_MARKS = (b"REAL_TOPIC\x01", b"TIMER_")
+_BORN_HOST = 48
+_STORE_HOST_BEFORE_BODY = 24  # bytes from an IPv4 store host to the body
+_WIDE = np.uint64(0xFFFFFFFF)
+_HEX = np.full(256, 255, np.uint8)
+_HEX[np.frombuffer(b"0123456789ABCDEF", np.uint8)] = np.arange(16)
+_HEX[np.frombuffer(b"abcdef", np.uint8)] = np.arange(10, 16)
+_MIX_1, _MIX_2, _MIX_3 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class UnitRows:
+    """One row a unit, in the order of the log. Times are ms.
+
+    ``key``: hash of topic, unique key and body's CRC, 0 without a unique key; messages of a batch share their key.
+    ``client``: hash of the process that made the unique key, 0 if the key has another form; ``key_time``: ms since that
+    client's month began. ``due``: when a delayed message is to be delivered, else −1. ``host``: address of the
+    producer; ``store_host``: address and port of the broker.
+    """
+
+    offset: Ints
+    stored: Ints
+    born: Ints
+    topic: npt.NDArray[np.int32]
+    queue_offset: Ints
+    flags: npt.NDArray[np.uint8]
+    host: npt.NDArray[np.uint64]
+    store_host: npt.NDArray[np.uint64]
+    key: npt.NDArray[np.uint64]
+    client: npt.NDArray[np.uint64]
+    key_time: Ints
+    due: Ints
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    @property
+    def delay(self) -> Ints:
+        """Time from born to stored (ms)."""
+        return self.stored - self.born
+
+    def select(self, rows: slice | npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> UnitRows:
+        return UnitRows(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+def concatenated(parts: list[UnitRows]) -> UnitRows:
+    """Return the rows of all ``parts``, which must not be empty."""
+    return UnitRows(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(UnitRows)))
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Rows ``begin`` to ``stop`` (exclusive) are to be judged; the others are their neighbours."""
+
+    rows: UnitRows
+    begin: int
+    stop: int
+
+
+@dataclass(slots=True)
+class UnitRowScan:
+    """One pass over a log. ``names``: topics by number; ``damage`` and ``unread``: bytes that are no unit, or could not
+    be read; ``end``: offset behind the last unit.
+    """
+
+    log: LogReader
+    names: list[str] = field(default_factory=list)
+    units: int = 0
+    damage: int = 0
+    unread: int = 0
+    end: int = 0
+    is_complete: bool = False
+
+    def chunks(self, progress: OffsetProgress | None = None, cancelled: Cancelled | None = None) -> Iterator[Chunk]:
+        """Yield the rows of the log; the last chunk may be empty."""
+        overlap: UnitRows | None = None
+        parts: list[UnitRows] = []
+        begin = waiting = 0
+        for part in self._parts(progress, cancelled):
+            parts.append(part)
+            waiting += len(part)
+            if waiting >= CHUNK_ROWS:
+                rows = concatenated(parts if overlap is None else [overlap, *parts])
+                stop = len(rows) - OVERLAP_ROWS // 2
+                yield Chunk(rows, begin, stop)
+                overlap = rows.select(slice(len(rows) - OVERLAP_ROWS, None))
+                begin, parts, waiting = OVERLAP_ROWS // 2, [], 0
+        if parts or overlap is not None:
+            rows = concatenated(parts if overlap is None else [overlap, *parts])
+            yield Chunk(rows, begin, len(rows))
+
+    def _parts(self, progress: OffsetProgress | None, cancelled: Cancelled | None) -> Iterator[UnitRows]:
+        topics = TopicTable()
+        kinds = _TopicKinds(topics)
+        for block in scan_log(self.log, crc=False, topics=topics):
+            if isinstance(block, Stop):
+                self.end = block.offset
+                self.is_complete = block.kind != "unread" and not self.unread
+                break
+            if isinstance(block, Damage):
+                if block.unread:
+                    self.unread += block.size
+                else:
+                    self.damage += block.size
+                continue
+            if block.count:
+                rows = _rows_of(block, kinds)
+                self.names = topics.names
+                self.units += len(rows)
+                if len(rows):
+                    yield rows
+                if progress is not None:
+                    progress(int(block.offset[block.count - 1]) - self.log.min_offset)
+            if cancelled is not None and cancelled():
+                return
+        self.names = topics.names
+
+
+class _TopicKinds:
+    """Flags by the topic's number."""
+
+    def __init__(self, topics: TopicTable) -> None:
+        self._topics = topics
+        self._flags = np.zeros(0, np.uint8)
+
+    def of(self, topic_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+        names = self._topics.names
+        if len(names) > len(self._flags):
+            self._flags = np.array([_topic_flags(name) for name in names], np.uint8)
+        flags = self._flags[topic_ids] if len(self._flags) else np.zeros(len(topic_ids), np.uint8)
+        return np.where(topic_ids < 0, np.uint8(0), flags)
+
+
+def _topic_flags(name: str) -> int:
+    if name == SCHEDULE_TOPIC:
+        return DELAYED
+    if name.startswith(RETRY_PREFIX):
+        return RETRIED
+    return 0 if name.startswith(DLQ_PREFIX) or is_system_topic(name) else SENT
+
+
+def _rows_of(block: UnitColumns, kinds: _TopicKinds) -> UnitRows:
+    is_unit = (block["kind"] == UNIT) & (block["physical_offset"] == block["offset"])
+    rows = np.flatnonzero(is_unit)
+    flags = kinds.of(block.topic_id[rows])
+    is_first_try = (
+        (block.reconsume_times[rows] == 0)
+        & (block.prepared_transaction_offset[rows] == 0)
+        & ((block.sys_flag[rows] & TRANSACTION_MASK) == 0)
+    )
+    flags = np.where(is_first_try, flags, flags & ~np.uint8(SENT))
+    flags = np.where(block.reconsume_times[rows] > 0, flags, flags & ~np.uint8(RETRIED))
+    stored, born = block.store_timestamp[rows], block.born_timestamp[rows]
+    for i in np.flatnonzero((flags & SENT != 0) & (stored - born >= SLOW_MS)).tolist():
+        raw = block.raw_properties(int(rows[i]))
+        if any(mark in raw for mark in _DELAY_MARKS):
+            flags[i] = DELIVERED
+    key, client, key_time = _unique_keys(block, rows)
+    topic_ids = block.topic_id[rows]
+    identities = topic_ids.astype(np.uint64) << np.uint64(32) ^ block.body_crc[rows].astype(np.uint64)
+    hosts = _hosts(block, rows, block.offset[rows] - block.base + _BORN_HOST, BORN_HOST_V6, 8)
+    return UnitRows(
+        block.offset[rows],
+        stored,
+        born,
+        topic_ids,
+        block.queue_offset[rows],
+        flags,
+        np.where(hosts & _WIDE == _WIDE, hosts | _WIDE, hosts >> np.uint64(32)),
+        _hosts(block, rows, block.body_position[rows] - _STORE_HOST_BEFORE_BODY, STORE_HOST_V6, -4),
+        np.where(key == 0, key, key ^ identities * _MIX_3 | np.uint64(1)),
+        client,
+        key_time,
+        np.where(flags & DELAYED != 0, block.tags_code[rows], -1),
+    )
+
+
+def _hosts(
+    block: UnitColumns, rows: npt.NDArray[np.intp], places: Ints, wide_flag: int, wide_place: int
+) -> npt.NDArray[np.uint64]:
+    """Return IPv4 address and port in one number; of an IPv6 host a hash, with ``_WIDE`` in place of the port.
+
+    ``wide_place``: distance from the place of an IPv4 host to the second half of an IPv6 address.
+    """
+    wide = (block.sys_flag[rows] & wide_flag) != 0
+    places = np.where(wide, places + wide_place, places)
+    raw = np.ascontiguousarray(block.buffer[places[:, None] + np.arange(8)])
+    numbers: npt.NDArray[np.uint64] = raw.view(">u8")[:, 0].astype(np.uint64)
+    return np.where(wide, numbers * _MIX_1 | _WIDE, numbers)
+
+
+def _unique_keys(
+    block: UnitColumns, rows: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Ints]:
+    """Return hashes of the unique keys and of the processes that made them, and the times in the keys."""
+    keys, clients = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
+    times = np.full(len(rows), -1, np.int64)
+    if not len(rows):
+        return keys, clients, times
+    begins = block.properties_position[rows]
+    ends = begins + block.properties_length[rows]
+    first, last = int(begins[0]), int(ends[-1])
+    data = block.buffer[first:last].tobytes()
+    found, place = [], data.find(_UNIQ_KEY)
+    while place >= 0:
+        found.append(place)
+        place = data.find(_UNIQ_KEY, place + len(_UNIQ_KEY))
+    names = np.array(found, np.int64) + first
+    owner = np.searchsorted(begins, names, "right") - 1
+    values = names + len(_UNIQ_KEY)
+    in_properties = (owner >= 0) & (values < ends[owner]) if len(names) else np.zeros(0, np.bool_)
+    names, owner, values = names[in_properties], owner[in_properties], values[in_properties]
+    if not len(names):
+        return keys, clients, times
+    at_start = (names == begins[owner]) | (block.buffer[names - 1] == 2)
+    value_ends = values + _KEY_HEX_LENGTH
+    fits = at_start & (value_ends <= ends[owner])
+    fits &= (value_ends == ends[owner]) | (block.buffer[np.minimum(value_ends, len(block.buffer) - 1)] == 2)
+    digits = _HEX[block.buffer[np.where(fits, values, first)[:, None] + np.arange(_KEY_HEX_LENGTH)]]
+    fits &= (digits < 16).all(1)
+    raw = np.ascontiguousarray(digits[fits, 0::2] << 4 | digits[fits, 1::2])
+    if len(raw):
+        words = raw.view(">u8").astype(np.uint64)
+        place_of = owner[fits]
+        keys[place_of] = (words[:, 0] ^ words[:, 1] * _MIX_1) * _MIX_2 | np.uint64(1)
+        clients[place_of] = words[:, 0] * _MIX_2 ^ (words[:, 1] >> np.uint64(48)) * _MIX_1 | np.uint64(1)
+        times[place_of] = (words[:, 1] >> np.uint64(16) & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    for i in np.flatnonzero(at_start & ~fits).tolist():
+        value = block.buffer[int(values[i]) : int(ends[owner[i]])].tobytes().partition(b"\x02")[0]
+        keys[owner[i]] = np.uint64(hash(value) & (1 << 64) - 1 | 1)
+    return keys, clients, times
+
+
+def host_text(host: int) -> str:
+    """Return the address of a row's ``host``; of an IPv6 host only that it is one."""
+    return "IPv6" if host >> 32 else ".".join(str(host >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def broker_text(store_host: int) -> str:
+    """Return address and port of a row's ``store_host``; of an IPv6 host only that it is one."""
+    port = store_host & 0xFFFFFFFF
+    return "IPv6" if port == 0xFFFFFFFF else f"{host_text(store_host >> 32)}:{port}"

@@ -1,0 +1,65 @@
+"""``timeline``: the events as records and as a table."""
+
+from __future__ import annotations
+
+import json
+
+import contract_records
+import pytest
+
+from engine.cli.main import main
+
+
+def records_of(capsys, *arguments):
+    assert main(["timeline", *arguments, "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.golden
+def test_events_come_in_order_of_time_and_a_summary_last(golden, capsys):
+    *events, summary = records_of(capsys, str(golden("broker-crash", "store-recovered")))
+    assert [line for record in (*events, summary) for line in contract_records.complaints(record)] == []
+    times = [event["from"] if event["from"] is not None else event["to"] for event in events]
+    assert times == sorted(times)
+    assert [event["kind"] for event in events[-3:]] == ["crash", "start", "cleanStop"]
+    assert events[-3]["evidence"] == {
+        "certainty": "likely",
+        "source": "index/20261121081547782",
+        "indexFileMade": 1_795_248_947_782,
+        "firstMessageStored": 1_795_248_938_676,
+        "indexedFrom": 2_617_592,
+    }
+    assert (summary["type"], summary["events"], summary["complete"]) == ("timelineSummary", len(events), True)
+    assert (summary["lastRun"], summary["zoneMs"], summary["units"]) == ("closed", 0, 3392)
+
+
+@pytest.mark.golden
+def test_kinds_times_and_a_limit_choose_events(golden, capsys):
+    store = str(golden("broker-crash", "store-recovered"))
+    *events, summary = records_of(capsys, store, "--kind", "crash,start")
+    assert ([event["kind"] for event in events], summary["events"]) == (["crash", "start"], 2)
+    *events, _ = records_of(capsys, store, "--begin", "1795248940000", "--end", "1795248950000")
+    assert [event["kind"] for event in events] == ["crash", "start"]
+    *events, summary = records_of(capsys, store, "--limit", "1")
+    assert (len(events), summary["listed"]) == (1, 1)
+    assert summary["events"] == sum(summary["kinds"].values())
+
+
+@pytest.mark.golden
+def test_the_first_line_is_a_summary(golden, capsys):
+    assert main(["timeline", str(golden("broker-crash", "store-recovered")), "--limit", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("-- 8 events; 2 of 8 listed (--limit): topicAppears 4")
+    assert lines[1].endswith("the last run was closed cleanly")
+    assert lines[2].startswith("-- from born to stored: half within 1 ms")
+
+
+def test_an_unknown_kind_is_wrong_usage(capsys):
+    assert main(["timeline", ".", "--kind", "crash,nothing"]) == 2
+    assert "found 'crash,nothing'" in capsys.readouterr().err
+
+
+def test_a_store_without_messages_has_no_events(tmp_path, capsys):
+    (tmp_path / "commitlog").mkdir()
+    (summary,) = records_of(capsys, str(tmp_path))
+    assert (summary["events"], summary["units"], summary["lastRun"]) == (0, 0, None)
