@@ -294,6 +294,13 @@ class MessageStoreConfig:
     combine_assign_offset_cq_type: str = _text(
         "combineAssignOffsetCQType", "default", "with both kinds of queues: those that number new messages"
     )
+    combine_cq_max_extra_search_commit_log_files: int = _int(
+        "combineCQMaxExtraSearchCommitLogFiles",
+        3,
+        "files",
+        "with both kinds of queues: log files that a start looks further back for the other queues",
+        -_I32,
+    )
     combine_cq_use_rocksdb_for_lmq: bool = _flag(
         "combineCQUseRocksdbForLmq", "with both kinds of queues: light queues only in the RocksDB", default=False
     )
@@ -618,7 +625,7 @@ _OTHER_STORE_KEYS = """
     accessMessageInMemoryHotRatio allAckInSyncStateSet appendTopicForTimerDeleteKey asyncLearner
     batchDispatchRequestThreadPoolNums bottomMostCompressionTypeForConsumeQueueStore cleanRocksDBDirtyCQIntervalMin
     cleanSwapedMapInterval coldDataFlowControlEnable coldDataScanEnable combineCQEnableCheckSelf
-    combineCQMaxExtraSearchCommitLogFiles commitLogForceSwapMapInterval commitLogSwapMapInterval
+    commitLogForceSwapMapInterval commitLogSwapMapInterval
     commitLogSwapMapReserveFileNum
     compactionScheduleInternal compactionThreadNum correctLogicMinOffsetForceInterval
     correctLogicMinOffsetSleepInterval correctMinOffsetMadviseEnable dataReadAheadEnable debugLockEnable

@@ -64,6 +64,10 @@ class ReleaseRules:
     """getMessage with a filter looks at no more entries of a RocksDB queue than messages are asked for (to 5.5.0)."""
     recovers_rocksdb_queues: bool
     """The start goes by the end of dispatch in the RocksDB, as a plan of ours does (compared with 5.3.3 and later)."""
+    light_queues_in_rocksdb: bool
+    """combineCQUseRocksdbForLmq counts: of two kinds of queues only the RocksDB has the light ones. And a kind that
+    holds nothing does not decide where a start begins.
+    """
     chooses_queue_side: bool
     """combineCQPreferCQType and combineAssignOffsetCQType count (since 5.3.4): a broker that writes queues into files
     and into a RocksDB may read the RocksDB.
@@ -185,6 +189,7 @@ _4_9 = ReleaseRules(
     offset_boundaries=False,
     scans_rocksdb_by_count=False,
     recovers_rocksdb_queues=False,
+    light_queues_in_rocksdb=False,
     chooses_queue_side=False,
     dispatches_flushed_only=False,
     skips_folders=False,
@@ -311,6 +316,7 @@ _5_5 = replace(
     name="5.5",
     covers="5.5",
     patch="5.5.1",
+    light_queues_in_rocksdb=True,
     scans_rocksdb_by_count=False,
     crash_start="logics-physical-offset",
     refuses_negative_length=True,

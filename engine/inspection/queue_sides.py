@@ -15,7 +15,15 @@ from engine.errors import CannotRead
 from engine.inspection.get_message import store_time
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.releases import rules_of
-from engine.rules.queue_sides import Side, loaded_sides, numbering_side, reading_side, refusal, writes_both
+from engine.rules.queue_sides import (
+    Side,
+    loaded_sides,
+    numbering_side,
+    reading_side,
+    reads_light_from_rocksdb,
+    refusal,
+    writes_both,
+)
 from engine.sentences import join, sentence
 
 if TYPE_CHECKING:
@@ -79,7 +87,10 @@ def read_side_words(store: StoreSnapshot) -> str:
         return ""
     if both_sides is None:
         return ""
+    has_light = reads_light_from_rocksdb(store.config, store.release)
     values = {"folder": both_sides.folder, "why": both_sides.why}
+    if both_sides.counting == "files" and has_light:
+        return sentence("Queues are read from the files, light queues from the RocksDB {folder}: {why}", **values)
     if both_sides.counting == "files":
         return sentence("Queues are read from the files, not from the RocksDB {folder}: {why}", **values)
     return sentence("Queues are read from the RocksDB {folder}, not from the files: {why}", **values)

@@ -19,13 +19,15 @@ from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.files.layout import COMMIT_LOG_FILE_SIZE
 from engine.inspection import start_losses, undecoded
 from engine.inspection.dledger import DLedgerLog
-from engine.inspection.queue_reader import Kind
+from engine.inspection.queue_reader import Kind, QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import require_release
 from engine.releases import NEWEST, Release, rules_of
 from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
+from engine.rules.queue_sides import writes_both
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import sentence
+from engine.store.recovery import both_sides
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.dledger import DLedgerSource
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
@@ -56,7 +58,7 @@ def plan(
         look: progress and cancellation of that.
     """
     source = replace(source_of(store), heal=heal)
-    if source.rocksdb is not None and not rules_of(release).recovers_rocksdb_queues:
+    if source.rocksdb is not None and not source.writes_both and not rules_of(release).recovers_rocksdb_queues:
         raise UsageError(
             sentence(
                 "what a start of RocketMQ {release} does with queues in a RocksDB is not known here: plans follow 5.3 "
@@ -69,7 +71,7 @@ def plan(
         source = replace(source, watch=lambda start, place, end: on_progress(place - start, end - start))
     open_each(store)
     store.refuse_unread(NO_PLAN)
-    start_plan = _without_unknowable(recovery.plan(source, release))
+    start_plan = _without_unknowable(both_sides.plan(source, release))
     if losses:
         start_plan = start_losses.of_plan(store, start_plan, look)
     store.refuse_unread(NO_PLAN)
@@ -94,7 +96,7 @@ def open_each(store: StoreSnapshot) -> None:
 
     Files that cannot be opened are in the store's ledger afterwards.
     """
-    topics = store.file_topics()
+    topics = _loaded_file_topics(store)
     readers = [queue for queues in topics.values() for queue in queues.values()]
     sequences = (files for queue in readers for files in (queue.sequence, queue.ext) if files is not None)
     files = [file for sequence in (store.log.sequence, *sequences) for file in sequence.files]
@@ -130,23 +132,27 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     tables = Tables(partial(_table_bytes, store), str(paths.config))
     store.log.sequence.require_complete()
     rocksdb = _rocksdb_queues(store)
-    if rocksdb is None:
+    has_both = rocksdb is not None and _loads_both(store)
+    if has_both:
+        store.require_queue_folders()
+    elif rocksdb is None:
         store.require_queue_files()
     with contextlib.suppress(Undecoded):  # an index in a RocksDB is no file of a plan
         store.require_index_files()
-    topics = store.file_topics()
+    topics = _loaded_file_topics(store)
     readers = [queue for queues in topics.values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
     return RecoverySource(
         root=store.path,
         log=store.log.sequence,
         log_file_size=_log_file_size(store),
-        queues=tuple(QueueFiles(q.topic, q.queue_id, q.kind, q.sequence, q.ext) for q in readers if rocksdb is None),
+        queues=tuple(QueueFiles(q.topic, q.queue_id, q.kind, q.sequence, q.ext) for q in readers),
         queue_file_size=_size(store, "mappedFileSizeConsumeQueue", "simple", config.consume_queue_file_size),
         batch_queue_file_size=_size(
             store, "mapperFileSizeBatchConsumeQueue", "batch", config.mapper_file_size_batch_consume_queue
         ),
         rocksdb=rocksdb,
+        writes_both=has_both,
         index=tuple(_index_heads(store)),
         checkpoint=checkpoint,
         checkpoint_note=note,
@@ -205,6 +211,16 @@ def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
     return RocksdbQueues(queues.written_offset(), tuple(readers))
 
 
+def _loads_both(store: StoreSnapshot) -> bool:
+    """Return True if the broker loads and writes both kinds of queues."""
+    return store.queue_source is None and writes_both(store.config)
+
+
+def _loaded_file_topics(store: StoreSnapshot) -> dict[str, dict[int, QueueReader]]:
+    """The file queues that the broker loads."""
+    return store.topics_in_folders() if _loads_both(store) else store.file_topics()
+
+
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
     """The bytes of a table that a start reads; a table in a RocksDB is given as the JSON of its rows, without a backup.
 
@@ -236,7 +252,7 @@ def _size(store: StoreSnapshot, key: str, kind: Kind, configured: int) -> int:
     """
     if store.config is not None and key in store.config.given:
         return configured
-    topics = store.file_topics()
+    topics = _loaded_file_topics(store)
     readers = [queue for queues in topics.values() for queue in queues.values() if queue.kind == kind]
     files = ([LogFile(f.path, f.start_offset, f.size) for f in reader.files] for reader in readers)
     return likely_queue_length(files, readers[0].unit_size) or configured if readers else configured

@@ -43,6 +43,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LogFiles, Lon
 from engine.mapped.reading import Reading, Unread, read_through
 from engine.releases import Release
 from engine.rules.compatibility import QueueSource
+from engine.rules.queue_sides import reads_light_from_rocksdb
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, part_that_forbids_writing
 from engine.sentences import plural, sentence
 from engine.store.tiered import TieredQueue, TieredStore, folder_without_table, open_tiered
@@ -499,9 +500,13 @@ class StoreSnapshot:
         Empty if they are unknown (:meth:`why_unknown`); the reading has a record then.
         """
         queues = self.rocksdb_queues
-        if queues is None:
+        light = self._light_queues_beside
+        if queues is None and light is None:
             return self.topics()
         try:
+            if queues is None and light is not None:
+                return self._with_light_queues(light)
+            assert queues is not None
             return queues.by_topic()
         except CannotRead as error:
             self._note_rocksdb(error)
@@ -513,6 +518,10 @@ class StoreSnapshot:
         Raises :class:`CannotRead` if it may be in a part that cannot be read.
         """
         queues = self.rocksdb_queues
+        if queues is None and topic.startswith(LMQ_PREFIX):
+            queues = self._light_queues_beside
+            if queues is not None:
+                return queues.by_topic().get(topic, {}).get(queue_id)
         if queues is None:
             return self.queue(topic, queue_id)
         self.require_queues()
@@ -608,6 +617,21 @@ class StoreSnapshot:
             queues = self._rocksdb_beside = self._rocks_queues(self.path / part.folder)
         return queues
 
+    @property
+    def _light_queues_beside(self) -> RocksQueues | None:
+        """The RocksDB in which the broker has its light queues, if all others that it reads are in files."""
+        if not reads_light_from_rocksdb(self.config, self.release) or self.rocksdb_queues is not None:
+            return None
+        return self.rocksdb_beside_files
+
+    def _with_light_queues(self, light: RocksQueues) -> Mapping[str, Mapping[int, AnyQueue]]:
+        """:meth:`topics`, with the light queues of the RocksDB ``light``. Raises :class:`CannotRead`."""
+        merged: dict[str, Mapping[int, AnyQueue]] = {
+            topic: queues for topic, queues in self.topics().items() if not topic.startswith(LMQ_PREFIX)
+        }
+        merged |= {topic: queues for topic, queues in light.by_topic().items() if topic.startswith(LMQ_PREFIX)}
+        return {topic: merged[topic] for topic in sorted(merged, key=listing_key)}
+
     def _note_rocksdb(self, error: CannotRead) -> CannotRead:
         """The error to raise for queues in a RocksDB; without the extra, as for a part that is not decoded."""
         part = self.undecoded_part("queues")
@@ -639,7 +663,7 @@ class StoreSnapshot:
 
     def listed_topics(self) -> frozenset[str]:
         """Names of the topics with a queue that the broker uses, in a folder or in a RocksDB."""
-        if self.rocksdb_queues is not None:
+        if self.rocksdb_queues is not None or self._light_queues_beside is not None:
             return frozenset(self.queues_by_topic())
         return frozenset() if self.undecoded_part("queues") is not None else frozenset(self._file_queues())
 
@@ -693,6 +717,10 @@ class StoreSnapshot:
         Then no queue is known to be absent.
         """
         self.require(*_FOR_QUEUES)
+        self.require_queue_folders()
+
+    def require_queue_folders(self) -> None:
+        """Raise :class:`CannotRead` if a folder of queues could not be listed, whether a broker uses them or not."""
         self._file_queues()
         if self._unlisted is not None:
             raise self._unlisted

@@ -35,6 +35,13 @@ def _side(store_type: str, release: Release | None) -> Side:
     return _SIDES.get(store_type.lower(), "files")
 
 
+def reads_light_from_rocksdb(config: MessageStoreConfig | None, release: Release | None = None) -> bool:
+    """Return True if a broker that writes both kinds of queues reads and numbers light queues from the RocksDB."""
+    if config is None or not writes_both(config) or not config.combine_cq_use_rocksdb_for_lmq:
+        return False
+    return release is None or rules_of(release).light_queues_in_rocksdb
+
+
 def refusal(config: MessageStoreConfig | None, release: Release | None = None) -> str:
     """Return why a broker that writes both does not start with its configuration; "" if it does."""
     if config is None or not writes_both(config) or (release is not None and not rules_of(release).chooses_queue_side):
@@ -51,6 +58,30 @@ def refusal(config: MessageStoreConfig | None, release: Release | None = None) -
                 value=value,
                 loading=config.combine_cq_loading_cq_types,
             )
+    if release is None or rules_of(release).light_queues_in_rocksdb:
+        return _refusal_of_5_5(config, release)
+    return ""
+
+
+def _refusal_of_5_5(config: MessageStoreConfig, release: Release | None) -> str:
+    sides = {
+        "combineAssignOffsetCQType": numbering_side(config, release),
+        "combineCQPreferCQType": reading_side(config, release),
+    }
+    for key, is_on, keys in (
+        ("combineCQUseRocksdbForLmq", config.combine_cq_use_rocksdb_for_lmq, ("combineAssignOffsetCQType",)),
+        ("rocksdbCQSelectiveDoubleWriteEnable", config.rocksdb_cq_selective_double_write_enable, tuple(sides)),
+    ):
+        wrong = next((name for name in keys if is_on and sides[name] != "files"), None)
+        if wrong is not None:
+            return sentence(
+                "a broker of 5.5 with {key}=true does not start unless {other} is default", key=key, other=wrong
+            )
+    if config.combine_cq_use_rocksdb_for_lmq and "rocksdb" not in loaded_sides(config):
+        return sentence(
+            "a broker of 5.5 with {key}=true does not start unless combineCQLoadingCQTypes has defaultRocksDB",
+            key="combineCQUseRocksdbForLmq",
+        )
     return ""
 
 

@@ -3,7 +3,7 @@
 The states are crashes, logs that lost their tail or a byte, databases of an earlier time or none at all, and damaged
 ones: a torn write-ahead log, a missing table file, a MANIFEST of another time, a missing column family. No plan is made
 for a database that cannot be read. Without more a few are started; ``--peer-rounds N`` starts four a seed by each
-release.
+release. The same is done to stores whose broker also writes file queues and lets consumers read the RocksDB.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import made_rocksdb
 import peer
 import pytest
 
-from engine.config import MessageStoreConfig
+from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead
 from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 
 SHORT = {"5.5.1": 5, "5.4.0": 0, "5.3.3": 0}
 """How many states of each release are tried where nobody asks for more."""
+SHORT_BOTH = {"5.5.1": 2, "5.4.0": 0}
 COPIES = 4
 DAMAGE = ("torn log", "missing table", "other manifest", "missing family")
 LOG_SIZE = 65_536
@@ -50,9 +51,17 @@ PLAN = {
 def pytest_generate_tests(metafunc):
     first = metafunc.config.getoption("--peer-seed") * COPIES
     rounds = metafunc.config.getoption("--peer-rounds")
-    counts = SHORT if rounds == 1 else dict.fromkeys(SHORT, rounds * COPIES)
+    short = SHORT if metafunc.function is test_a_start_is_planned_as_rocketmq_makes_it else SHORT_BOTH
+    counts = short if rounds == 1 else dict.fromkeys(short, rounds * COPIES)
     cases = [(release, seed) for release, count in counts.items() for seed in range(first, first + count)]
     metafunc.parametrize(("release", "seed"), cases)
+
+
+BOTH = {
+    "storeType": "default",
+    "rocksdbCQDoubleWriteEnable": "true",
+    "combineCQPreferCQType": "defaultRocksDB",
+}
 
 
 @pytest.fixture(scope="module")
@@ -61,20 +70,21 @@ def stores(tmp_path_factory):
     after a flush. Beside each is ``earlier``, its database of the session before.
     """
     made_rocksdb.binding()
-    made: dict[tuple[str, str], Path] = {}
+    made: dict[tuple[str, str, bool], Path] = {}
 
-    def store_of(release: str, kind: str) -> Path:
-        if (release, kind) not in made:
+    def store_of(release: str, kind: str, *, is_both: bool = False) -> Path:
+        if (release, kind, is_both) not in made:
             work = tmp_path_factory.mktemp(f"{kind}-{release}")
             partner = peer.Peer(release, work)
-            partner.write({**PLAN, "seed": 7, "count": 300}, work / "store")
+            plan = {**PLAN, "config": {**PLAN["config"], **BOTH}} if is_both else PLAN
+            partner.write({**plan, "seed": 7, "count": 300}, work / "store")
             shutil.copytree(work / "store" / "consumequeue", work / "earlier")
-            second = {**PLAN, "seed": 8, "count": 500, "uniqStart": 20_000}
+            second = {**plan, "seed": 8, "count": 500, "uniqStart": 20_000}
             if kind != "clean":
                 second |= {"crash": kind, "crashAfter": 480}
             partner.write(second, work / "store")
-            made[release, kind] = work / "store"
-        return made[release, kind]
+            made[release, kind, is_both] = work / "store"
+        return made[release, kind, is_both]
 
     return store_of
 
@@ -140,6 +150,72 @@ def spoil(rng: random.Random, root: Path, earlier: Path) -> list[str]:
             (root / "abort").write_text("4711")
         harm.append("abort turned over")
     return harm
+
+
+def take_older_side(rng: random.Random, root: Path, earlier: Path) -> list[str]:
+    """Replace the files of one of the two kinds of queues by those of the session before, or remove them."""
+    side = rng.choice(("rocksdb", "files"))
+    age = rng.choice(("same", "earlier", "earlier", "none"))
+    if age == "same":
+        return []
+    for folder in (root / "consumequeue", earlier):
+        for path in list(folder.iterdir()) if folder != earlier or age == "earlier" else ():
+            if path.is_file() != (side == "rocksdb"):
+                continue
+            if folder != earlier:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            else:
+                (shutil.copytree if path.is_dir() else shutil.copy2)(path, root / "consumequeue" / path.name)
+    return [f"{side} {age}"]
+
+
+def test_a_start_that_reads_the_rocksdb_of_both_is_planned_as_rocketmq_makes_it(release, seed, stores, tmp_path):
+    rng = random.Random(f"both {seed}")
+    kind = ("clean", "now", "flushed")[seed % 3]
+    source = stores(release, kind, is_both=True)
+    root = shutil.copytree(source, tmp_path / "store")
+    harm = [kind, *take_older_side(rng, root, source.with_name("earlier"))]
+    if rng.random() < 0.4:
+        was_closed = not (root / "abort").exists()
+        (root / "abort").write_text("4711") if was_closed else (root / "abort").unlink()
+        harm.append("abort turned over")
+    settings = {
+        **PLAN["config"],
+        **BOTH,
+        "combineAssignOffsetCQType": rng.choice(("default", "default", "defaultRocksDB")),
+        "combineCQMaxExtraSearchCommitLogFiles": rng.choice((0, 1, 3)),
+        "commitLogRecoverMaxNum": rng.choice((2, 10, 50)),
+        "timerWheelEnable": "false",
+    }
+    if release == "5.5.1":
+        settings["combineCQUseRocksdbForLmq"] = rng.choice(("true", "false"))
+    harm.append(str({key: value for key, value in settings.items() if key not in PLAN["config"] and key not in BOTH}))
+    if "rocksdb none" in harm:
+        made_rocksdb.make_database(tmp_path / "empty", {"default": {}, "offset": {}})
+        for path in (tmp_path / "empty").iterdir():
+            shutil.copy2(path, root / "consumequeue" / path.name)
+    with open_store(root, from_mapping({key: str(value) for key, value in settings.items()})[0]) as opened:
+        opened.release = release[:3]
+        ours = recovery.plan(opened, release[:3])
+    if release == "5.4.0" and not ours.will_start:
+        return  # it does not end then
+
+    account, death = peer.Peer(release, tmp_path).start_copy({**PLAN, "config": settings}, root)
+    state = next((row for row in account if row["t"] == "state" and row["when"] == "started"), None)
+    may_refuse = any("may compare the ends" in note for note in ours.notes)
+    if state is None and may_refuse:
+        return
+    assert ours.will_start == (state is not None), f"{harm} {ours.blockers} {death}"
+    if state is None:
+        assert not death or "not satisfied readable conditions" in death, harm
+        return
+    assert ours.end_offset == state["maxPhy"], harm
+    rows = [row for row in account if row["t"] == "queue" and row["when"] == "started" and row["max"]]
+    theirs = {(row["topic"], row["queue"]): (row["min"], row["max"]) for row in rows}
+    bounds = {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in ours.queues if q.max_offset}
+    assert {key: bounds.get(key, (0, 0))[1] for key in theirs} == {key: end for key, (_, end) in theirs.items()}, harm
+    if settings["combineAssignOffsetCQType"] == "default":  # else no queue of the RocksDB is in use yet
+        assert bounds.keys() <= theirs.keys(), harm
 
 
 def test_a_start_is_planned_as_rocketmq_makes_it(release, seed, stores, tmp_path):

@@ -13,6 +13,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import refused_by_releases
 from engine.rules import catalogue
 from engine.rules.findings import Finding
+from engine.rules.queue_sides import refusal
 from engine.sentences import plural, sentence, with_and
 
 CQ_UNIT = 20
@@ -42,6 +43,10 @@ def findings(store: StoreSnapshot, config: MessageStoreConfig) -> Iterator[Findi
     if refused is not None:
         evidence = {"expected": "combineCQUseRocksdbForLmq=true", "found": None, "keys": ["rocksdbCQDoubleWriteEnable"]}
         yield catalogue.CF05.finding(refused, config.file, None, evidence, "warn")
+    reason = refusal(config, store.release)
+    if reason:
+        keys = ["combineAssignOffsetCQType", "combineCQPreferCQType", "combineCQLoadingCQTypes"]
+        yield catalogue.CF05.finding(reason, config.file, None, {"keys": keys}, "warn")
     folders = settle_folders(store.path, config, reading=True)
     yield from (_outside_path(path, store.path) for path in folders.outside)
     yield from (_mapped_path(path) for path in folders.paths if path.is_mapped)

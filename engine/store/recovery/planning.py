@@ -93,9 +93,14 @@ class _Passes(NamedTuple):
     failed: FailedDispatch | None = None  # the unit at which the dispatch of recovery fails
 
 
-def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
+def plan(
+    source: RecoverySource,
+    release: Release = NEWEST,
+    execution: Execution | None = None,
+    both_start: StartOfBoth | None = None,
+) -> RecoveryPlan:
     """Plan what starting a broker of ``release`` would do. Nothing is written, locked or created, but by
-    ``execution``.
+    ``execution``. ``both_start``: the start of a broker that writes queues into files and into a RocksDB.
 
     Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
     """
@@ -111,14 +116,15 @@ def plan(source: RecoverySource, release: Release = NEWEST, execution: Execution
     if source.dledger is not None and source.dledger.files:
         return _plan_dledger(source, source.dledger, release, loaded, table)
     kept_index, deleted_index = _index(source.index, source)
-    start = _start(source, files, known_end, rules)
+    start = both_start.start if both_start is not None else _start(source, files, known_end, rules)
     first_number = start.number
     if execution is not None:
         _must_be_readable(files, min(files[first_number].start_offset, max(known_end, 0)), source.watch)
         execution.begin(WalkPreparation(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.receiver = execution
     read = sum(queue.bytes_read for queue in table)
-    passes = _recover_log(source, files, start, known_end, release, rules, table, execution)
+    dispatched_end = both_start.dispatched_end if both_start is not None else known_end
+    passes = _recover_log(source, files, start, dispatched_end, release, rules, table, execution)
     walked, end = passes.walked, passes.end
     deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
     blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, release)
@@ -339,7 +345,7 @@ def _dledger_notes(
         )
 
 
-def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile], release: ReleaseRules) -> _Start:
+def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile], release: ReleaseRules) -> Start:
     """Choose the data file at which a start after a crash begins to dispatch: by the store time of its first unit,
     since 5.5 by its offset where the checkpoint has one.
     """
@@ -361,23 +367,23 @@ def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile], release: R
                 "logicsPhysicalOffset)",
                 at=offset,
             )
-            return _Start(number, why)
+            return Start(number, why)
         if offset <= 0 and stored and stored <= limit:
             why = sentence(
                 "abnormal exit: the last data file whose first message was stored at or before {at}", at=_moment(limit)
             )
-            return _Start(number, why, limit)
+            return Start(number, why, limit)
     if offset > 0:
         why = sentence(
             "abnormal exit: no data file's first message lies at or before {at:,} (the checkpoint's "
             "logicsPhysicalOffset): the first file",
             at=offset,
         )
-        return _Start(0, why)
+        return Start(0, why)
     why = sentence(
         "abnormal exit: no data file's first message was stored at or before {at}: the first file", at=_moment(limit)
     )
-    return _Start(0, why, limit)
+    return Start(0, why, limit)
 
 
 def loading(source: RecoverySource, release: Release = NEWEST) -> tuple[Blocker, ...]:
@@ -434,6 +440,11 @@ def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
         batch_topics=frozenset(),
         tables=tuple(table for table in source.tables if not table.path.endswith(_TABLES_OF_5)),
     )
+
+
+def queues_end(source: RecoverySource, rules: Rules) -> int:
+    """Return the end of what the queues of ``source`` know of the log (bytes)."""
+    return _queues(_as_seen_by(source, rules.release), rules).max_physic
 
 
 def unit_rules(source: RecoverySource, release: Release) -> Rules:
@@ -504,14 +515,17 @@ def _must_be_readable(files: Sequence[ReadOnlyFile], start: int, watch: Watch | 
 def _recover_log(
     source: RecoverySource,
     files: list[ReadOnlyFile],
-    walk_start: _Start,
+    walk_start: Start,
     known_end: int,
     release: Release,
     rules: Rules,
     table: QueueTable,
     execution: Execution | None,
 ) -> _Passes:
-    """Walk, dispatch, cut the queues; returns the walk, and the bytes that a later dispatch read besides."""
+    """Walk, dispatch, cut the queues; returns the walk, and the bytes that a later dispatch read besides.
+
+    After a clean stop units behind ``known_end`` are dispatched again.
+    """
     table.dispatch_after = (
         -1 if source.abort else known_end if rules_of(release).dispatches_on_clean_start else (1 << 63) - 1
     )
@@ -621,7 +635,7 @@ _BY_TIME = _Search(
 )
 
 
-class _Start(NamedTuple):
+class Start(NamedTuple):
     """The place at which the walk begins, and why."""
 
     number: int  # of the file
@@ -631,30 +645,39 @@ class _Start(NamedTuple):
     file_limit: int | None = None  # commitLogRecoverMaxNum, where that ended the search
 
 
+class StartOfBoth(NamedTuple):
+    """The start of a broker that writes queues into files and into a RocksDB. After a clean stop units behind
+    ``dispatched_end`` are dispatched again.
+    """
+
+    start: Start
+    dispatched_end: int
+
+
 def start_offset(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, release: Release) -> int:
     """Return where the walk of a start begins in ``files`` of the log, of which the queues know up to ``known_end``."""
     start = _start(source, files, known_end, unit_rules(source, release))
     return files[start.number].start_offset + start.position
 
 
-def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:
+def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> Start:
     """Choose the file in which the walk begins, as the release does."""
     release = rules_of(rules.release)
     if release.clean_start == "first-unit":
         return _start_by_first_units(source, files, known_end, rules)
     if not source.abort:
         if release.clean_start == "third-last-file":
-            return _Start(max(len(files) - THIRD_LAST, 0), sentence("normal exit: 4.9 begins at the third-last file"))
+            return Start(max(len(files) - THIRD_LAST, 0), sentence("normal exit: 4.9 begins at the third-last file"))
         for number in range(len(files) - 1, 0, -1):
             if files[number].start_offset <= known_end:
                 why = sentence(
                     "normal exit: the last file that begins at or before {at:,}, the end of what the queues know",
                     at=known_end,
                 )
-                return _Start(number, why)
+                return Start(number, why)
         if known_end < 0:
-            return _Start(0, sentence("normal exit: no queue knows of the log: the first file"))
-        return _Start(
+            return Start(0, sentence("normal exit: no queue knows of the log: the first file"))
+        return Start(
             0,
             sentence(
                 "normal exit: the queues know the log up to {at:,}, no later file begins at or before that",
@@ -671,12 +694,12 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
         stored = _first_store_time(files[number], rules.release)
         if stored and stored <= limit:
             why = sentence("abnormal exit: the last file whose first unit was stored at or before {at}", at=text)
-            return _Start(number, why, limit)
+            return Start(number, why, limit)
     why = sentence("abnormal exit: no file's first unit was stored at or before {at}: the first file", at=text)
-    return _Start(0, why, limit)
+    return Start(0, why, limit)
 
 
-def _start_by_own_offset(files: list[ReadOnlyFile], dispatched: int, release: Release) -> _Start:
+def _start_by_own_offset(files: list[ReadOnlyFile], dispatched: int, release: Release) -> Start:
     """Choose the start file of 5.3 after a crash with queues in a RocksDB: the last one whose first unit has an offset
     field at or before the end of dispatch. Nothing else of the unit is checked.
     """
@@ -686,33 +709,63 @@ def _start_by_own_offset(files: list[ReadOnlyFile], dispatched: int, release: Re
         if len(head) < _HEAD_BYTES or struct.unpack_from(">I", head, 4)[0] not in READ_BY[release]:
             continue
         if struct.unpack_from(">q", head, _PHYSICAL_OFFSET)[0] <= dispatched:
-            return _Start(number, sentence(_BY_OFFSET.chosen, goal=goal))
-    return _Start(0, sentence(_BY_OFFSET.none, goal=goal))
+            return Start(number, sentence(_BY_OFFSET.chosen, goal=goal))
+    return Start(0, sentence(_BY_OFFSET.none, goal=goal))
 
 
-def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:
-    """Choose the start file as 5.4 and later do: from the last file back, the first whose first unit passes the check,
-    has a store time, and lies at or before a limit; after ``commitLogRecoverMaxNum`` files the search ends.
-    """
-    release, checkpoint, config = rules_of(rules.release), source.checkpoint, source.config
-    offset, limit, by_offset = checkpoint.logics_physical_offset or 0, None, True
+@dataclass(frozen=True, slots=True)
+class StartLimit:
+    """What the first unit of the start file must not exceed in 5.4 and later: an offset, or a time (ms)."""
+
+    kind: _Search
     goal: str
+    offset: int | None
+    limit_ms: int | None
+
+    def fits(self, unit: Request) -> bool:
+        """Return True if a walk may begin at ``unit``."""
+        if self.offset is not None:
+            return unit.physical_offset <= self.offset
+        return unit.store_timestamp <= (self.limit_ms or 0)
+
+
+def start_limit(source: RecoverySource, known_end: int, rules: Rules) -> StartLimit:
+    """Return the limit by which the queues of ``source``, which know the log up to ``known_end``, choose the file."""
+    release, checkpoint = rules_of(rules.release), source.checkpoint
+    offset = checkpoint.logics_physical_offset or 0
     if not source.abort or source.rocksdb is not None:
-        kind = _BY_OFFSET if source.abort else _AFTER_A_STOP
         goal = sentence("{at:,}, the end of what the queues know", at=known_end)
         if source.rocksdb is not None:
             goal = sentence("{at:,}, the end of dispatch in the RocksDB", at=known_end)
-        offset = known_end
-    elif release.crash_start == "logics-physical-offset" and offset > 0:
-        kind = _BY_OFFSET
+        return StartLimit(_BY_OFFSET if source.abort else _AFTER_A_STOP, goal, known_end, None)
+    if release.crash_start == "logics-physical-offset" and offset > 0:
         goal = sentence("{at:,} (the checkpoint's logicsPhysicalOffset)", at=offset)
-    else:
-        by_offset = False
-        limit = checkpoint.min_timestamp
-        if release.crash_start == "logics-physical-offset":
-            limit = checkpoint.logics_msg_timestamp
-        kind = _BY_TIME
-        goal = _time_in_words(source, limit, rules.release)
+        return StartLimit(_BY_OFFSET, goal, offset, None)
+    limit = checkpoint.min_timestamp
+    if release.crash_start == "logics-physical-offset":
+        limit = checkpoint.logics_msg_timestamp
+    return StartLimit(_BY_TIME, _time_in_words(source, limit, rules.release), None, limit)
+
+
+def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> Start:
+    """Choose the start file as 5.4 and later do: from the last file back, the first whose first unit passes the check,
+    has a store time, and lies at or before a limit; after ``commitLogRecoverMaxNum`` files the search ends.
+    """
+    limit = start_limit(source, known_end, rules)
+    return find_start(source, files, limit, known_end, rules, limit.fits)
+
+
+def find_start(
+    source: RecoverySource,
+    files: list[ReadOnlyFile],
+    limit: StartLimit,
+    known_end: int,
+    rules: Rules,
+    is_accepted: Callable[[Request], bool],
+) -> Start:
+    """Search the start file from the last one back; ``is_accepted`` is asked about the first unit of each."""
+    release, checkpoint, config = rules_of(rules.release), source.checkpoint, source.config
+    kind, goal = limit.kind, limit.goal
     safe = config.message_index_enable and config.message_index_safe
     if safe:
         goal = sentence(
@@ -724,14 +777,15 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
         files_left -= 1
         unit = _first_unit(files[number], rules)
         if unit is not None and unit.store_timestamp != 0:
-            fits = unit.physical_offset <= offset if by_offset else unit.store_timestamp <= (limit or 0)
-            if fits and (not safe or unit.store_timestamp <= checkpoint.index_msg_timestamp):
+            is_indexed = not safe or unit.store_timestamp <= checkpoint.index_msg_timestamp
+            if is_indexed and is_accepted(unit):
                 why = sentence(kind.chosen, goal=goal)
                 position = 0
                 if source.abort and config.enable_accelerated_recovery and release.accelerated_recovery:
+                    offset = checkpoint.logics_physical_offset or 0 if limit.offset is None else limit.offset
                     position = max(offset - files[number].start_offset, 0)
                     why += "; " + sentence("with enableAcceleratedRecovery the walk begins there")
-                return _Start(number, why, limit, position)
+                return Start(number, why, limit.limit_ms, position)
         if files_left <= 0 and number > 0:
             template = kind.given_up
             if not source.abort and known_end < 0:
@@ -739,10 +793,10 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
                     "normal exit: no queue knows of the log; commitLogRecoverMaxNum ends the search after {files}"
                 )
             why = sentence(template, files=plural("{n} file", "{n} files", n=max_files), goal=goal)
-            return _Start(number, why, limit, 0, max_files)
+            return Start(number, why, limit.limit_ms, 0, max_files)
     if not source.abort and known_end < 0:
-        return _Start(0, sentence("normal exit: no queue knows of the log: the first file"))
-    return _Start(0, sentence(kind.none, goal=goal), limit)
+        return Start(0, sentence("normal exit: no queue knows of the log: the first file"))
+    return Start(0, sentence(kind.none, goal=goal), limit.limit_ms)
 
 
 def _time_in_words(source: RecoverySource, time_ms: int, release: Release) -> str:

@@ -153,7 +153,9 @@ class RecoverySource:
     queue_file_size: int
     batch_queue_file_size: int
     rocksdb: RocksdbQueues | None = None
-    """The queues, if the broker keeps them in a RocksDB; ``queues`` is empty then."""
+    """The queues, if consumers get those of a RocksDB; ``queues`` is empty then, unless the broker ``writes_both``."""
+    writes_both: bool = False
+    """The broker also writes ``queues`` in files (:mod:`.both_sides`)."""
     index: tuple[IndexHead, ...] = ()
     checkpoint: Checkpoint = NO_CHECKPOINT
     checkpoint_note: str = ""

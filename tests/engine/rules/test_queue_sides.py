@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from engine.config import from_mapping
-from engine.rules.queue_sides import loaded_sides, numbering_side, reading_side, refusal, writes_both
+from engine.rules.queue_sides import (
+    loaded_sides,
+    numbering_side,
+    reading_side,
+    reads_light_from_rocksdb,
+    refusal,
+    writes_both,
+)
 
 DOUBLE = {"rocksdbCQDoubleWriteEnable": "true"}
 
@@ -38,3 +45,22 @@ def test_settings_that_name_no_opened_queues_keep_a_broker_from_starting():
     assert "combineCQPreferCQType=RocksDB" in refusal(wrong)
     assert refusal(wrong, "5.3") == ""
     assert loaded_sides(config(combineCQLoadingCQTypes=" default ; ")) == {"files"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"combineCQUseRocksdbForLmq": "true", "combineAssignOffsetCQType": "defaultRocksDB"},
+        {"combineCQUseRocksdbForLmq": "true", "combineCQLoadingCQTypes": "default"},
+        {"rocksdbCQSelectiveDoubleWriteEnable": "true", "combineCQPreferCQType": "defaultRocksDB"},
+    ],
+)
+def test_brokers_of_5_5_refuse_settings_with_which_5_4_starts(settings):
+    assert "5.5" in refusal(config(**settings))
+    assert refusal(config(**settings), "5.4") == ""
+
+
+def test_light_queues_are_only_in_the_rocksdb_where_the_setting_says_so():
+    assert reads_light_from_rocksdb(config(combineCQUseRocksdbForLmq="true"))
+    assert not reads_light_from_rocksdb(config(combineCQUseRocksdbForLmq="true"), "5.4")
+    assert not reads_light_from_rocksdb(config())

@@ -37,6 +37,14 @@ def test_a_differing_default_is_a_note(root):
     assert {severity for severity, _, _ in config_findings(root)} == {"note"}
 
 
+def test_queues_that_are_not_among_the_opened_ones_are_a_warning(root):
+    options = {"rocksdbCQDoubleWriteEnable": "true", "combineCQPreferCQType": "RocksDB"}
+    assert any(
+        severity == "warn" and "combineCQPreferCQType=RocksDB names no queues" in words
+        for severity, _, words in config_findings(root, **options)
+    )
+
+
 def test_a_path_of_another_machine_is_a_note_and_its_own_path_none(root):
     paths = [
         finding
