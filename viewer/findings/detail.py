@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QVBoxLayout, QWidget
@@ -15,11 +17,13 @@ from viewer.look.theme import px
 from viewer.pane.finding_bytes import HexInput, bytes_of
 from viewer.pane.finding_facts import (
     evidence_facts,
+    is_in_log,
     next_steps,
     place_of,
     title,
 )
 from viewer.pane.log_survey import in_log
+from viewer.pane.patched_bytes import Changes, file_changes, log_changes
 from viewer.pane.plan_words import release_name
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
@@ -184,6 +188,18 @@ class FindingDetail(ThemedPanel):
             bytes_shown.damage,
             bytes_shown.frames,
         )
+        self.hex.set_changes(self._changes(session))
+
+    def _changes(self, session: StoreSession) -> Changes:
+        """Return the shown bytes that patches change."""
+        finding = self._finding
+        if not session.patches or finding is None or not finding.file:
+            return {}
+        file = Path(finding.file)
+        if is_in_log(file):
+            return log_changes(session.patches, *self.hex.limits)
+        name = file.relative_to(session.path).as_posix() if file.is_relative_to(session.path) else finding.file
+        return file_changes(session.patches, name, *self.hex.limits)
 
     def _fit_hex(self) -> None:
         """Show as many whole rows of bytes as fit below the words, at least some."""

@@ -37,6 +37,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
 from viewer.look.theme import px
+from viewer.pane.patched_bytes import log_changes
 from viewer.runtime import places
 from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
@@ -258,6 +259,7 @@ class UnitPanes(QObject):
         self.hex.show_bytes(
             log.read, start, loaded.fields, size, max(log.min_offset, 0), log.end_offset, damage, _frames(loaded)
         )
+        self.hex.set_changes(log_changes(self.session.patches, *self.hex.limits))
         if field:
             self.detail.choose_field(field)
             self.hex.choose_field(field)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPixmap
@@ -71,7 +72,9 @@ def measure(width: int, largest: int) -> Metrics:
 
 @dataclass(slots=True)
 class Painted:
-    """The content of a frame: the selection [start, end), the chosen field, damaged spans, framed bytes, the cursor."""
+    """The content of a frame: the selection [start, end), the chosen field, damaged spans, framed and changed bytes,
+    the cursor.
+    """
 
     origin: int
     unit_end: int
@@ -82,6 +85,8 @@ class Painted:
     selection: tuple[int, int] = (0, 0)
     damage: Sequence[tuple[int, int]] = ()
     frames: Sequence[tuple[int, int, str]] = ()
+    changes: Mapping[int, int | None] = dataclass_field(default_factory=dict)
+    """The old value of each byte that patches change; None for a byte that was not there."""
     cursor: int | None = None
     hex_offsets: bool = False
 
@@ -100,7 +105,20 @@ class HexPainter:
         self._fonts = {"byte": mono(12), "bold": mono(12, 600), "head": mono(11), "name": ui(11), "chosen": ui(11, 600)}
         self._byte_metrics = QFontMetrics(self._fonts["byte"])
         self._base = (metrics.row + self._byte_metrics.ascent() - self._byte_metrics.descent()) // 2
-        roles = ("accent", "accentText", "text", "text2", "text3", "disabled", "hair", "pane", "line", "errorFill")
+        roles = (
+            "accent",
+            "accentText",
+            "text",
+            "text2",
+            "text3",
+            "disabled",
+            "hair",
+            "pane",
+            "line",
+            "errorFill",
+            "glow",
+            "live",
+        )
         self.c: dict[str, QColor] = {role: C(role) for role in roles}
         self._tick = C("text3", 0.55)
 
@@ -154,7 +172,7 @@ class HexPainter:
         self.p.drawText(self.m.left + 4, y + self._base, "…")
 
     def _state(self, offset: int, field: HexField | None) -> str:
-        """The state of a byte: ``chosen``, ``damaged``, ``plain``, or ``outside`` the unit."""
+        """The state of a byte: ``chosen``, ``changed``, ``damaged``, ``plain``, or ``outside`` the unit."""
         s = self.s
         selection_start, selection_end = s.selection
         if (
@@ -163,6 +181,8 @@ class HexPainter:
             else field is not None and s.is_chosen(field)
         ):
             return "chosen"
+        if offset in s.changes:
+            return "changed"
         if s.damage and any(damage_start <= offset < damage_end for damage_start, damage_end in s.damage):
             return "damaged"
         return "plain" if s.origin <= offset < s.unit_end else "outside"
@@ -183,6 +203,8 @@ class HexPainter:
         m = self.m
         if state == "chosen":
             color = self.c["accent"]
+        elif state == "changed":
+            color = self.c["glow"]
         elif state == "damaged":
             color = self.c["errorFill"]
         elif field is not None:
@@ -222,6 +244,8 @@ class HexPainter:
         else:
             tone, letter_tone = "disabled" if byte == 0 else "text", "text2" if printable else "disabled"
         p.drawPixmap(m.hex_x(column), y, self._glyph(f"{byte:02X}", tone, m.cell))
+        if offset in self.s.changes:  # also on a chosen field: a change is never hidden
+            p.fillRect(QRectF(m.hex_x(column) + 2, y + m.row - 3, m.cell - 4, 1.5), self.c["live"])
         letter = chr(byte) if printable else "·"
         p.drawPixmap(QPointF(m.text_x(column), y), self._glyph(letter, letter_tone, round(m.letter)))
         if offset == self.s.cursor:

@@ -6,14 +6,15 @@ chooses its field. A drag, or Shift with the arrow keys, selects bytes. Screen r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
     QGuiApplication,
+    QHelpEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -23,7 +24,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QToolTip, QWidget
 
 from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, px
@@ -124,6 +125,11 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     @property
+    def limits(self) -> tuple[int, int]:
+        """The offsets [low, high) that can be scrolled to."""
+        return self._pages.low, self._pages.high
+
+    @property
     def origin(self) -> int:
         """Absolute offset of the first byte of row 0."""
         return self._shown.origin
@@ -180,6 +186,31 @@ class HexView(QAbstractScrollArea):
         other_frames = tuple(frame for frame in self._shown.frames if frame[2] != role)
         self._shown.frames = (*other_frames, *((start, end - start, role) for start, end in spans))
         self.viewport().update()
+
+    def set_changes(self, changes: Mapping[int, int | None]) -> None:
+        """Let the bytes at these offsets glow: patches change them. The value is the old byte, None if there was none;
+        the pointer and a screen reader get it.
+        """
+        self._shown.changes = changes
+        self._refresh()
+
+    def _old_value(self, offset: int) -> str:
+        """What was at a changed byte before; "" for a byte that is not changed."""
+        if offset not in self._shown.changes:
+            return ""
+        old = self._shown.changes[offset]
+        return tr("added by a patch") if old is None else tr("0x{byte} without the patches", byte=f"{old:02X}")
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Show the old value of the changed byte under the pointer."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            offset = self.offset_at(QPointF(event.pos()))
+            text = "" if offset is None else self._old_value(offset)
+            if text:
+                QToolTip.showText(event.globalPos(), text, self.viewport())
+                return True
+            QToolTip.hideText()
+        return super().viewportEvent(event)
 
     def show_span(self, start: int, end: int) -> None:
         """Move the cursor to ``start``, choose its field, and select [start, end) if that is more than one byte."""
@@ -509,6 +540,9 @@ class HexView(QAbstractScrollArea):
             )
         else:
             text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
+        old_value = self._old_value(self._cursor)
+        if old_value:
+            text += f", {old_value}"
         start, end = self.selection()
         if self._anchor is not None and self._anchor != self._cursor:
             text += ", " + tr_plural("{n:,} byte selected", "{n:,} bytes selected", n=end - start)

@@ -29,7 +29,7 @@ def panes(qtbot, themed_app, store):
     waiting = []
     jobs = SimpleNamespace(read=lambda work, done, _failed: waiting.append((work, done)))
     panes.waiting, panes.file_saver = waiting, host
-    panes.session = SimpleNamespace(snapshot=store, jobs=jobs, later=lambda work: work())
+    panes.session = SimpleNamespace(patches=(), snapshot=store, jobs=jobs, later=lambda work: work())
     return panes
 
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QHelpEvent
+from PySide6.QtWidgets import QToolTip
 
 from viewer.widgets.byte_values import hex_text, python_literal
 from viewer.widgets.hex_pages import HexField
@@ -154,3 +155,20 @@ def test_an_empty_view_copies_and_says_nothing(qtbot):
 def test_python_source_of_bytes_gives_the_bytes_again():
     data = bytes(range(200))
     assert eval(python_literal(data)) == data
+
+
+def test_bytes_that_patches_change_glow_and_tell_their_old_value(view, qtbot):
+    plain = view.grab().toImage()
+    point = centre(view, FAR + 9).toPoint()
+    view.set_changes({FAR + 9: 0x88, FAR + 10: None})
+    assert view.grab().toImage() != plain
+    view.choose_span(FAR + 9, FAR + 10)
+    assert view.spoken().endswith(", 0x88 without the patches")
+    view.choose_span(FAR + 10, FAR + 11)
+    assert view.spoken().endswith(", added by a patch")
+    help_event = QHelpEvent(QEvent.Type.ToolTip, point, view.viewport().mapToGlobal(point))
+    view.viewportEvent(help_event)
+    assert QToolTip.text() == "0x88 without the patches"
+    view.set_changes({})
+    view.viewportEvent(help_event)
+    assert view.spoken().endswith(f"offset {FAR + 10:,}")
