@@ -531,6 +531,9 @@ INSIDE_UNIT_STEP = msgid("A message includes this byte: ask for its offset {offs
 NO_LOG_STEP = sentence("The commit log has no files: mount its disk or restore them, then ask again.")
 NO_FILE_STEP = sentence("Find the missing file of the log: a backup or a replica may have it.")
 NO_FILE_AT_OFFSET = sentence("no file of the log holds this offset")
+TIERED_TABLE_STEP = sentence(
+    "Restore the table of tiered storage from a backup or a replica (it may have a .bak), then ask again."
+)
 
 NEXT_STEPS: dict[Verdict, str] = {
     "found": sentence("The message can be read: look at the group's progress and its subscription."),

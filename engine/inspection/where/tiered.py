@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import CannotRead
@@ -13,6 +14,7 @@ from engine.inspection.where.facts import Evidence
 from engine.inspection.where.lost import WhereResult
 from engine.rules import where as rules
 from engine.sentences import sentence
+from engine.store.tiered import TABLE
 
 if TYPE_CHECKING:
     from engine.codec.message import Unit
@@ -29,7 +31,7 @@ def settle_tiered(store: StoreSnapshot, text: str, result: WhereResult, topic: s
     try:
         tiered = store.tiered
         if tiered is None:
-            return result
+            return _without_table(store, result, topic)
         if tiered.folder is None:
             return _without_files(tiered, result)
         unit = next(_named_units(tiered, text, result, topic), None)
@@ -73,14 +75,46 @@ def _moved(tiered: TieredStore, result: WhereResult, unit: Unit) -> WhereResult:
     )
 
 
+def _without_table(store: StoreSnapshot, result: WhereResult, topic: str | None) -> WhereResult:
+    """Tiered storage may have the message if it has files of its topic, and nothing leads to them."""
+    folder = store.tiered_folder_without_table
+    named = result.topic or topic
+    if folder is None or not _has_files_of(store, folder, named, result.queue_id):
+        return result
+    statement = sentence(
+        "may be in tiered storage: {folder} has files, and {table}, which would lead to them, is gone or cannot be "
+        "parsed",
+        folder=folder.name,
+        table=TABLE,
+    )
+    return replace(
+        result,
+        verdict="unknown",
+        evidence=[*result.evidence, Evidence("tiered", str(folder), None, statement)],
+        next_step=rules.TIERED_TABLE_STEP,
+        routes=tuple(replace(route, verdict="unknown") for route in result.routes),
+    )
+
+
+def _has_files_of(store: StoreSnapshot, folder: Path, topic: str | None, queue_id: int | None) -> bool:
+    """Return True if a broker's part of tiered storage has a folder of the topic and queue; None stands for any."""
+    if topic is None:
+        return True
+    parts = [topic] if queue_id is None else [topic, str(queue_id)]
+    return any(store.reading.is_folder(broker.joinpath(*parts)) for broker in store.reading.folders(folder))
+
+
 def _without_files(tiered: TieredStore, result: WhereResult) -> WhereResult:
     """The table of segments says whether the message was copied; a key cannot be looked up in it."""
     queue = _named_queue(tiered, result)
+    verdict = result.verdict
     if queue is None or result.queue_offset is None:
         statement = sentence("its topic may be in tiered storage, whose files are not here")
+        verdict = "unknown"
     elif queue.holds(result.queue_offset):
         statement = sentence("moved to tiered storage, whose files are not here: consumers get it from there")
     else:
         return result
     step = sentence("Name the broker's configuration: --config FILE.conf, with tieredStoreFilePath in it.")
-    return replace(result, evidence=[*result.evidence, Evidence("tiered", None, None, statement)], next_step=step)
+    evidence = [*result.evidence, Evidence("tiered", None, None, statement)]
+    return replace(result, verdict=verdict, evidence=evidence, next_step=step)
