@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 LATE_MS = 2000
 """An index file that was made this much later than its first message was stored is late."""
-_ZONE_STEP_MS = 900_000
+ZONE_STEP_MS = 900_000
+"""Zones differ from each other by a multiple of this."""
 _MIN_ZONE_MS, _MAX_ZONE_MS = -12 * 3_600_000, 14 * 3_600_000
 _NAME = re.compile(r"\d{17}")
 
@@ -37,11 +38,14 @@ class LateIndexFile:
 
 @dataclass(frozen=True, slots=True)
 class IndexTimes:
-    """``zone_ms``: the broker's distance from UTC, None if the names do not show it."""
+    """``zone_ms``: the broker's distance from UTC, None if the names do not show it. Then ``unsettled`` are files that
+    are late in every zone, each made at ``made`` or a number of quarters of an hour later.
+    """
 
     late: tuple[LateIndexFile, ...]
     zone_ms: int | None
     files: int
+    unsettled: tuple[LateIndexFile, ...] = ()
 
 
 def read_index_times(store: StoreSnapshot) -> IndexTimes:
@@ -57,7 +61,12 @@ def read_index_times(store: StoreSnapshot) -> IndexTimes:
             files.append((file.name, local, header.begin_timestamp, header.begin_phy_offset))
     zone = _zone_of([local - begin for _, local, begin, _ in files])
     if zone is None:
-        return IndexTimes((), None, len(files))
+        unsettled = [
+            LateIndexFile(name, begin + (local - begin) % ZONE_STEP_MS, begin, offset)
+            for name, local, begin, offset in files
+            if (local - begin) % ZONE_STEP_MS >= LATE_MS
+        ]
+        return IndexTimes((), None, len(files), tuple(unsettled))
     late = [
         LateIndexFile(name, local - zone, begin, offset)
         for name, local, begin, offset in files
@@ -69,9 +78,7 @@ def read_index_times(store: StoreSnapshot) -> IndexTimes:
 def _zone_of(differences: list[int]) -> int | None:
     """Return the distance from UTC in which the names of at least half of the files fit to their messages."""
     zones = Counter(
-        difference // _ZONE_STEP_MS * _ZONE_STEP_MS
-        for difference in differences
-        if difference % _ZONE_STEP_MS < LATE_MS
+        difference // ZONE_STEP_MS * ZONE_STEP_MS for difference in differences if difference % ZONE_STEP_MS < LATE_MS
     )
     if not zones:
         return None

@@ -7,7 +7,7 @@ something was to be stored meanwhile, and a crash only if the index, the delayed
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from engine.inspection.timeline.clocks import ClockStep, find_clock_steps
 from engine.inspection.timeline.delays import DelayHistogram
 from engine.inspection.timeline.events import Certainty, Kind, TimelineEvent
 from engine.inspection.timeline.gaps import Gap, find_gaps
-from engine.inspection.timeline.index_times import LATE_MS, IndexTimes, LateIndexFile, read_index_times
+from engine.inspection.timeline.index_times import LATE_MS, ZONE_STEP_MS, IndexTimes, LateIndexFile, read_index_times
 from engine.inspection.timeline.sends import DuplicateRun, Duplicates, RetryStorms
 from engine.inspection.timeline.unit_rows import Chunk, UnitRowScan, broker_text, host_text
 from engine.inspection.timer_wheel import delivered_until
@@ -35,6 +35,8 @@ _STEADY_ROWS = 32
 """A store host counts as changed if this many messages on both sides have one host each."""
 _RESTART_MARGIN_MS = 5000
 """An index file that is made at a start is at most this much older than the first message behind the gap."""
+_MAX_UNSETTLED_GAP_MS = 120_000
+"""Longest outage that is compared with an index file whose zone is not known: a longer one would fit by chance."""
 _REDELIVERY_MS = 15_000
 """Delayed messages that a start delivers again come within this time."""
 _LOG = "commitlog"
@@ -176,6 +178,12 @@ class _Finder:
                 self._events += _crash_events(made, newest, None, None)
             elif gap is None:
                 self._events.append(_late_index_event(made))
+        for unsettled in () if is_replica else index_times.unsettled:
+            fitting = [(gap, time) for gap in self._gaps if (time := _time_in(unsettled, gap)) is not None]
+            if len(fitting) == 1 and fitting[0][0].start not in crashed:
+                gap, time = fitting[0]
+                crashed.add(gap.start)
+                self._events += _crash_events(replace(unsettled, made=time), gap.start, gap.end, gap.offset)
         for run in self._duplicates.runs:
             gap = next((gap for gap in reversed(self._gaps) if _is_repeated_behind(run, gap)), None)
             if gap is not None and gap.start not in crashed:
@@ -333,6 +341,15 @@ def _host_event(chunk: Chunk, row: int) -> TimelineEvent:
     times = int(rows.stored[row - 1]), int(rows.stored[row])
     evidence = {"before": before, "after": after}
     return TimelineEvent("hostChange", *times, int(rows.offset[row]), message, "certain", _LOG, evidence)
+
+
+def _time_in(unsettled: LateIndexFile, gap: Gap) -> int | None:
+    """Return when the file was made if that was in a short outage; None if it was not, whatever the broker's zone."""
+    if not gap.is_outage or gap.length > _MAX_UNSETTLED_GAP_MS or gap.start < unsettled.first_stored:
+        return None
+    quarters = max(-(-(gap.start - unsettled.made) // ZONE_STEP_MS), 0)
+    time = unsettled.made + quarters * ZONE_STEP_MS
+    return time if gap.start < time <= gap.end else None
 
 
 def _is_repeated_behind(run: DuplicateRun, gap: Gap) -> bool:

@@ -44,6 +44,7 @@ def test_names_that_fit_to_no_zone_say_nothing():
     begins = [BEGIN, BEGIN + 60_000]
     times = read_index_times(store_with(zip(names_at(begins, 400_000), begins, strict=True)))
     assert (times.zone_ms, times.late) == (None, ())
+    assert [(file.made - file.first_stored) for file in times.unsettled] == [400_000, 400_000]
 
 
 def test_names_that_are_no_times_are_passed_over():
