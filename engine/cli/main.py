@@ -60,6 +60,7 @@ COMMANDS = (
     "set_values",
     "bench",
     "snapshot",
+    "capsule",
     "put",
     "copy",
     "pipeline",

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from engine.capsule.recognition import refuse_capsule
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
@@ -194,6 +195,7 @@ def open_named_store(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """
     store = open_store(args.store, read_config(args), patches_of(args))
     store.release = getattr(args, "release", None)
+    out.has_bodies = store.capsule is None
     _report_folders(store, args, out)
     return store
 
@@ -227,8 +229,9 @@ def _report_folders(store: StoreSnapshot, args: argparse.Namespace, out: Output)
 
 def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """:func:`open_named_store` for a command that writes. Raises :class:`engine.files.store_folders.OutsidePath` where
-    the configuration leads out of the store.
+    the configuration leads out of the store, :class:`engine.capsule.recognition.CapsuleIsReadOnly` for a capsule.
     """
+    refuse_capsule(args.store)
     store = open_store(args.store, read_config(args))
     store.release = getattr(args, "release", None)
     try:

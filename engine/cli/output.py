@@ -120,6 +120,8 @@ class Output:
         unread: Collection[object] = (),
     ) -> None:
         self.mask = mask
+        self.has_bodies = True
+        """False if the store is a capsule: records have no body then, and no digest of one."""
         self._unread = unread
         self.as_json = as_json
         self._with_templates = TEMPLATES_IN_JSON in os.environ
@@ -133,6 +135,8 @@ class Output:
         """Write one record: a JSON line, or a row of the table with ``columns`` (a new table where they change)."""
         if self.mask is not None:
             record = self.mask.record(record)
+        if not self.has_bodies:
+            record |= {name: None for name in ("body", "bodySha256") if name in record}
         if self.as_json:
             record = to_json(record) if self._with_templates else record
             self._stream.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")

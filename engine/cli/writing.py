@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.capsule.recognition import refuse_capsule
 from engine.cli.options import read_named_config
 from engine.cli.output import Output
 from engine.codec import compiled_cache
@@ -104,6 +105,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
     :class:`engine.files.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place, release = Path(path), given_release or NEWEST
+    refuse_capsule(place)
     refuse_undecoded(place)
     refuse_linked_files([place], RealDisk())
     refuse_undecoded_modes(config.file if config is not None else None)

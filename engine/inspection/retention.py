@@ -98,7 +98,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     """
     config = store.config or MessageStoreConfig()
     now_ms = round(time.time() * 1000) if now is None else now
-    log_used, queue_used = used if used is not None else _disk_use(store)
+    log_used, queue_used = used if used is not None else disk_use_of(store)
     limits = levels(config)
     share = None
     if config.replicas_per_disk_partition > 1:
@@ -144,7 +144,11 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     )
 
 
-def _disk_use(store: StoreSnapshot) -> tuple[float, float]:
+def disk_use_of(store: StoreSnapshot) -> tuple[float, float]:
+    """Return the used shares of the disks of log and queues, −1 if unknown; of a capsule those when it was made."""
+    if store.capsule is not None:
+        log, queues = store.capsule.directory.disk_use
+        return log, queues
     log = min((disk_use(folder) for folder in store.log_folders), default=-1.0)
     return log, disk_use(store.paths.consumequeue) if store.paths is not None else log
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from engine.capsule.recognition import LEFT_OUT, NOT_WRITTEN, CapsuleIsReadOnly, is_capsule
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
@@ -25,7 +26,7 @@ from engine.codec.lite_topics import listing_key
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, MissingExtra, Undecoded
+from engine.errors import CannotRead, MissingExtra, Undecoded, UsageError
 from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import undecoded
@@ -50,6 +51,7 @@ from engine.store.tiered import TieredQueue, TieredStore, folder_without_table, 
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
+    from engine.capsule.capsule_disk import CapsuleDisk
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
     from engine.patching.patched_disk import PatchedDisk
@@ -87,14 +89,17 @@ class Geometry:
 def open_store(
     path: str | Path, config: MessageStoreConfig | None = None, patches: Iterable[Patch] = ()
 ) -> StoreSnapshot:
-    """Open a store, a directory above one, a commitlog folder or one file of a log, for reading only.
+    """Open a store, a directory above one, a commitlog folder, one file of a log, or a capsule, for reading only.
 
     With ``patches``, or inside :func:`read_as_patched`, it is read as they would leave it; their files are below the
     store's own folder.
 
     Raises :class:`NotAStore` with what is there instead, :class:`CannotRead` without the necessary rights,
-    :class:`engine.patching.patches.BadPatch` if a patch does not fit to the store.
+    :class:`engine.patching.patches.BadPatch` if a patch does not fit to the store,
+    :class:`engine.capsule.container.BadCapsule` if a capsule is damaged.
     """
+    if is_capsule(path):
+        return _open_capsule(path, config, tuple(patches))
     opening = recognise(path, reading := Reading())
     patches = tuple(patches) or _patches_of(opening.path)
     return _open_patched(opening, config, patches) if patches else StoreSnapshot(opening, config, reading)
@@ -138,6 +143,22 @@ def _open_patched(opening: Opening, config: MessageStoreConfig | None, patches: 
     return snapshot
 
 
+def _open_capsule(path: str | Path, config: MessageStoreConfig | None, patches: tuple[Patch, ...]) -> StoreSnapshot:
+    from engine.capsule.capsule_disk import CapsuleDisk
+
+    if patches:
+        raise CapsuleIsReadOnly(str(path))
+    disk = CapsuleDisk(path)
+    try:
+        with read_through(disk):
+            snapshot = StoreSnapshot(Opening("store", Path(path), notes=(disk.note,)), config, Reading())
+    except BaseException:
+        disk.close()
+        raise
+    snapshot.capsule = disk
+    return snapshot
+
+
 NO_LOG_FOLDER = sentence("The store has no commitlog folder")
 
 
@@ -161,6 +182,8 @@ class StoreSnapshot:
         """The queues of a supposed storage mode; set it before the first question. None: those of the store's mode."""
         self.patched_disk: PatchedDisk | None = None
         """Where patches are laid over the store's files; None if the store is read as it is."""
+        self.capsule: CapsuleDisk | None = None
+        """The capsule that is read as a store: it has no bodies, and nothing is written into it. None for a store."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None
@@ -220,6 +243,8 @@ class StoreSnapshot:
         self._cache.close()
         if self.patched_disk is not None:
             self.patched_disk.close()
+        if self.capsule is not None:
+            self.capsule.close()
 
     @property
     def config_words(self) -> str | None:
@@ -258,6 +283,8 @@ class StoreSnapshot:
     @property
     def writing_refusal(self) -> str:
         """Why nothing is ever written into this store, nor into a copy of it: a part that is not decoded; else ""."""
+        if self.capsule is not None:
+            return NOT_WRITTEN
         part = part_that_forbids_writing(self.undecoded)
         return "" if part is None else part.refusal
 
@@ -267,6 +294,16 @@ class StoreSnapshot:
         if part is None:
             return None
         return self.reading.note_undecoded(self.path / part.folder, part.reason(subject))
+
+    def require_bodies(self) -> None:
+        """Raise :class:`UsageError` if this is a capsule, which has no bodies."""
+        if self.capsule is not None:
+            raise UsageError(sentence("a capsule has no bodies: this question needs them"), file=str(self.path))
+
+    def note_body_left_out(self, offset: int) -> None:
+        """Note that a question needs the body of the unit at ``offset``, which the capsule does not have."""
+        file = self._log.sequence.find(offset)
+        self.reading.note(str(self.path) if file is None else file.path, LEFT_OUT, "read")
 
     def require(self, *subjects: Subject) -> None:
         """Raise :class:`Undecoded` if a question about one of ``subjects`` cannot be answered."""
@@ -927,6 +964,8 @@ class StoreSnapshot:
     @property
     def lock_state(self) -> LockState:
         """State of the store's lock: whether a process holds it (docs/formats/checkpoint.md)."""
+        if self.capsule is not None:
+            return self.capsule.lock_state
         return "absent" if self.paths is None else lock_state(self.reading, self.paths.lock)
 
     def small_file(self, path: Path) -> bytes | None:

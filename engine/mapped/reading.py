@@ -105,6 +105,9 @@ class ReadingDisk(Protocol):
     def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
         """Return the same for an entry that was listed."""
 
+    def descriptor_status(self, descriptor: int) -> os.stat_result:
+        """Return the same for an open file."""
+
     def read(self, descriptor: int, size: int, position: int) -> bytes:
         """Return at most ``size`` bytes from ``position`` on."""
 
@@ -138,6 +141,9 @@ class SystemDisk:
 
     def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
         return entry.stat(follow_symlinks=follow)
+
+    def descriptor_status(self, descriptor: int) -> os.stat_result:
+        return os.fstat(descriptor)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
         return os.pread(descriptor, size, position)
@@ -359,7 +365,7 @@ class Reading:
     def _opened(self, path: str, identity: Identity | None) -> int:
         descriptor = self._disk.open(path)
         try:
-            info = os.fstat(descriptor)
+            info = self._disk.descriptor_status(descriptor)
             if not stat.S_ISREG(info.st_mode):  # readable, but no regular file
                 raise CorruptUnit(
                     sentence("expected a regular file, found {what}", what=_kind_of_mode(info.st_mode)), file=path

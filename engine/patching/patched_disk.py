@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from engine.mapped.file_in_memory import file_in_memory
 from engine.mapped.reading import SystemDisk
 from engine.patching.patches import (
     SAMPLE_BYTES,
@@ -87,7 +88,7 @@ class PatchedDisk(SystemDisk):
             self._add(patch)
         for file in self._files.values():
             if file.content is not None:
-                file.descriptor = _file_in_memory(file.content, file.zeros)
+                file.descriptor = file_in_memory(file.content, file.zeros)
                 self._by_identity[_identity(os.fstat(file.descriptor))] = file
             elif file.base is not None:
                 self._by_identity[_identity(Path(file.base).stat())] = file
@@ -359,19 +360,3 @@ def _read_path(path: str, size: int, position: int) -> bytes:
         return os.pread(descriptor, size, position)
     finally:
         os.close(descriptor)
-
-
-def _file_in_memory(content: bytes, zeros: int = 0) -> int:
-    """Return a descriptor of a file without a name that holds ``content``, then ``zeros`` zero bytes."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("storescope", os.MFD_CLOEXEC)
-    else:
-        import tempfile
-
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.ftruncate(descriptor, len(content) + zeros)
-    return descriptor

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from engine.capsule.recognition import is_capsule
 from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
@@ -96,6 +97,8 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
             for match, place in places
             if place is not None
         }
+        if not matched_stores and is_capsule(path):
+            raise NotAStore(sentence("this is a capsule of a store: pipeline jobs read stores only"), file=path)
         if not matched_stores:
             raise NotAStore(sentence("expected a store (a directory that holds commitlog/), found none"), file=path)
         stores.update(matched_stores)

@@ -125,8 +125,11 @@ def _copy(folder: Path, target: Path, reading: Reading) -> Fingerprint:
         _check_tables(folder, manifest, sizes, reading)
     for table in sizes:
         if _TABLE.fullmatch(table):
-            os.close(reading.open(folder / table))
-            (target / table).symlink_to((folder / table).absolute())
+            if reading.is_plain(str(folder / table)):
+                os.close(reading.open(folder / table))
+                (target / table).symlink_to((folder / table).absolute())
+            else:
+                _copy_file(folder / table, target / table, reading)
     first_log = manifest.first_log_number if manifest is not None else 0
     logs = [log for number, log in sorted(_logs(sizes)) if number >= first_log]
     for log in logs:

@@ -56,6 +56,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "set-delay-offset": [(WRITES, ["STORE", "1", "0", "--yes"])],
     "set-checkpoint": [(WRITES, ["STORE", "physicMsgTimestamp", "1", "--yes"])],
     "dispatch": [(WRITES, ["STORE", "--yes"]), (WRITES, ["STORE", "--to", "NEW"])],
+    "capsule": [(WRITES, ["STORE", "-o", "NEW"])],
     "snapshot": [(WRITES, ["STORE", "NEW"]), (WRITES, ["STORE", "NEW", "--recovery-set"])],
     "put": [(WRITES, ["STORE", "--topic", "Orders", "--body", "x", "--yes"]), (WRITES, ["STORE", "--plan", "PLAN"])],
     "copy": [(WRITES, ["STORE", "NEW"])],

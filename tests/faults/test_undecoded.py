@@ -61,6 +61,7 @@ READERS = {
     "config",
     "compat",
     "snapshot",
+    "capsule",
     "mqadmin",
 }
 TO_A_NEW_PLACE = {"copy", "pipeline"}

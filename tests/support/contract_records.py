@@ -471,6 +471,15 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "minLogicalOffset": OPTIONAL_NUMBER,
         "maxLogicalOffset": OPTIONAL_NUMBER,
     },
+    "capsule": {
+        "path": str,
+        "files": int,
+        "units": int,
+        "storeBytes": int,
+        "bytes": int,
+        "damageBytes": int,
+        "leftOutBytes": int,
+    },
     "snapshot": {"source": str, "destination": str, "files": int, "bytes": int, "manifest": str},
     "request": {
         "time": int,

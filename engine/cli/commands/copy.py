@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
+from engine.capsule.recognition import refuse_capsule
 from engine.cli.options import add_command, add_release, add_store, common_options, stated_release
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import check_new_path, given_config
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     unit_filter = (
         None if args.where is None else parse(args.where)
     )  # a mistake in the filter is reported before anything is opened
+    refuse_capsule(args.store)
     given_settings = given_config(args, out)
     with open_store(args.store, _places(given_settings)) as source:
         settle_folders(source.path, given_settings).refuse_outside()

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.say_nothing(f"no message has the id, unique key or offset {args.id}")
             return 1
         show(result, store.log.file_name(result.offset), out, args.body)
-        if store.kind == "store":
+        if store.kind == "store" and store.capsule is None:
             out.line(f"copy it out: {copy_one(str(store.path), result.offset, readable=True)}")
     return 0
 
@@ -98,7 +98,7 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
     inner = members(unit.body) if unit.sys_flag & INNER_BATCH else []
     if inner:
         record["members"] = [_member(unit, member) for member in inner]
-    if unit.sys_flag & COMPRESSED:
+    if unit.sys_flag & COMPRESSED and out.has_bodies:
         inner_format = find_packed_stream(unpack(unit.body, unit.sys_flag).data)
         if inner_format is not None:
             record["packedTwice"] = inner_format
@@ -126,6 +126,9 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
 
 
 def _show_body(unit: Unit, out: Output) -> None:
+    if not out.has_bodies:
+        out.line(f"body ({size_text(len(unit.body))}): not in the capsule")
+        return
     unpacked = unpack(unit.body, unit.sys_flag)
     inner_format = find_packed_stream(unpacked.data) if unit.sys_flag & COMPRESSED else None
     if inner_format is not None:

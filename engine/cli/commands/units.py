@@ -70,6 +70,8 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     unit_filter = unit_filter_of(args)  # a mistake in the filter is reported before anything is opened
     with open_named_store(args, out) as store:
+        if unit_filter is not None and "body" in unit_filter.fields:
+            store.require_bodies()
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
@@ -134,7 +136,7 @@ def _items(
 ) -> Iterator[Item | records.Lines | Stop]:
     """Yield the items of the log that the arguments ask for; without a filter also what is no unit."""
     stop, crc = args.stop, not args.no_crc
-    if out.as_json and out.mask is None and args.limit is None:
+    if out.as_json and out.mask is None and out.has_bodies and args.limit is None:
         yield from listed(store.log, unit_filter, start, stop, crc=crc, body=args.body, on_progress=on_progress)
     elif unit_filter is not None:
         yield from matching_units(store.log, unit_filter, start, stop, crc=crc, on_progress=on_progress)

@@ -318,6 +318,9 @@ class _Search:
         """Keep the message of a batch unit that has the key ``text``."""
         if not unit.sys_flag & INNER_BATCH or not self._wanted(unit):
             return
+        if unit.sys_flag & COMPRESSED and self._store.capsule is not None:
+            self._store.note_body_left_out(unit.offset)
+            return
         for member in walk(unpack(unit.body, unit.sys_flag).data):
             if isinstance(member, Member) and (text == member.unique_key or text in member.keys):
                 self._members.setdefault(unit.offset, member)

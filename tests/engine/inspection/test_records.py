@@ -23,7 +23,7 @@ STORES = [
     ("crash-flip-5.3.3", "store"),
     ("first-files-deleted-5.3.3", "store"),
 ]
-ELSEWHERE = {"damage", "snapshot", "finding", "slave", "request", "replayed", "replayDifference"}
+ELSEWHERE = {"damage", "snapshot", "capsule", "finding", "slave", "request", "replayed", "replayDifference"}
 
 
 @pytest.mark.full_form(keep=4)

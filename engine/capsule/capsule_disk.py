@@ -1,0 +1,294 @@
+"""A capsule as a disk that every reader of a store reads: its folders and files are below the capsule's own path.
+
+Like :class:`engine.patching.patched_disk.PatchedDisk` it is below :class:`engine.mapped.reading.Reading`. Bodies read
+as stand-ins with the same length and checksum (:mod:`engine.codec.stand_in_bodies`); what was left out of the capsule
+cannot be read, so nothing is concluded from it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+import zlib
+from bisect import bisect_right
+from collections import OrderedDict
+from pathlib import Path
+from typing import Literal, cast
+
+from engine.capsule import elided, unit_columns
+from engine.capsule.container import BadCapsule, Block, BlockKind, CapsuleFile, CapsuleReader, Directory
+from engine.capsule.numbers import BadColumns
+from engine.capsule.recognition import LEFT_OUT
+from engine.files.layout import parse_file_name
+from engine.mapped.file_in_memory import file_in_memory
+from engine.mapped.reading import SystemDisk
+from engine.sentences import sentence
+from engine.times import time_text
+
+CACHE_BYTES = 64 << 20
+"""Decoded bytes that stay in memory."""
+
+
+class CapsuleDisk(SystemDisk):
+    """The files of the capsule at ``path``; everything else is the system's.
+
+    Raises :class:`BadCapsule` if the capsule is damaged, ``OSError`` if it cannot be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.root = _absolute(path)
+        self._capsule = CapsuleReader(self.root)
+        self.directory: Directory = self._capsule.directory
+        info = os.fstat(self._capsule.descriptor)
+        self._device = info.st_dev
+        self._first_inode = zlib.crc32(repr((info.st_ino, info.st_size, info.st_mtime_ns)).encode()) << 24
+        self._numbers = {entry.path: number for number, entry in enumerate(self.directory.files)}
+        self._children: dict[str, list[str]] = {"": []}
+        for entry in self.directory.files:
+            self._children.setdefault(entry.path.rpartition("/")[0], []).append(entry.path)
+        self._open_files: dict[tuple[int, int], int] = {}
+        self._cache: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._cached_bytes = 0
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the capsule; nothing can be read afterwards."""
+        self._capsule.close()
+        self._cache.clear()
+
+    @property
+    def lock_state(self) -> Literal["free", "held", "absent", "unknown"]:
+        """State of the store's lock when the capsule was made."""
+        return self.directory.lock_state
+
+    @property
+    def note(self) -> str:
+        """A sentence about what is read here."""
+        return sentence(
+            "A capsule of the store {store}, made {time} with storescope {version}: bodies are not in it",
+            store=self.directory.store,
+            time=time_text(self.directory.made_ms),
+            version=self.directory.program,
+        )
+
+    # -- the system's calls
+
+    def open(self, path: str) -> int:
+        relative = self._relative(path)
+        if relative is None:
+            return super().open(path)
+        number, entry = self._entry(relative, path, follow=True)
+        if entry.error:
+            raise OSError(errno.EIO, sentence(entry.error), path)
+        if number < 0 or stat.S_ISDIR(entry.mode):
+            return super().open(os.sep)  # a folder, which the caller refuses
+        descriptor = file_in_memory(b"", entry.size)
+        with self._lock:
+            self._open_files[_identity(os.fstat(descriptor))] = number
+        return descriptor
+
+    def entries(self, folder: str) -> list[os.DirEntry[str]]:
+        relative = self._relative(folder)
+        if relative is None:
+            return super().entries(folder)
+        _, entry = self._entry(relative, folder, follow=True)
+        if entry.error:
+            raise OSError(errno.EIO, sentence(entry.error), folder)
+        if not stat.S_ISDIR(entry.mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+        children = self._children.get(entry.path, [])
+        listed = [_CapsuleEntry(folder, child.rpartition("/")[2], self) for child in children]
+        return [cast("os.DirEntry[str]", item) for item in listed]
+
+    def status(self, path: str, follow: bool) -> os.stat_result:
+        relative = self._relative(path)
+        if relative is None:
+            return super().status(path, follow)
+        number, entry = self._entry(relative, path, follow=follow)
+        if entry.error and follow and not entry.modified_ns:
+            raise OSError(errno.EIO, sentence(entry.error), path)  # it could not even be looked at
+        return self._stat(number, entry)
+
+    def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
+        return self.status(entry.path, follow)
+
+    def descriptor_status(self, descriptor: int) -> os.stat_result:
+        """Implement :meth:`ReadingDisk.descriptor_status`: the file in the capsule, not the one that stands for it."""
+        number = self._number_of(descriptor)
+        if number is None:
+            return super().descriptor_status(descriptor)
+        return self._stat(number, self.directory.files[number])
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        number = self._number_of(descriptor)
+        if number is None:
+            return super().read(descriptor, size, position)
+        return self._read(number, size, position)
+
+    def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
+        number = self._number_of(descriptor)
+        if number is None:
+            return super().read_into(descriptor, view, position)
+        data = self._read(number, len(view), position)
+        view[: len(data)] = data
+        return len(data)
+
+    def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+        """Implement :meth:`ReadingDisk.extents`: zero bytes are holes."""
+        number = self._number_of(descriptor)
+        if number is None:
+            return super().extents(descriptor, position, size)
+        spans: list[tuple[int, int]] = []
+        for block in self._capsule.blocks[number]:
+            start, stop = max(block.start, position), min(block.stop, size)
+            if block.kind == BlockKind.ZERO or start >= stop:
+                continue
+            if spans and spans[-1][1] == start:
+                spans[-1] = (spans[-1][0], stop)
+            else:
+                spans.append((start, stop))
+        return spans
+
+    def is_plain(self, path: str) -> bool:
+        """Implement :meth:`ReadingDisk.is_plain`: compiled code cannot read a file of the capsule by itself."""
+        return self._relative(path) is None
+
+    # -- the capsule
+
+    def _relative(self, path: str) -> str | None:
+        """Return the path below the store with ``/``, "" for the store; None for a file outside of the capsule."""
+        absolute = _absolute(path)
+        if absolute == self.root:
+            return ""
+        prefix = self.root + os.sep
+        return absolute.removeprefix(prefix) if absolute.startswith(prefix) else None
+
+    def _entry(self, relative: str, path: str, *, follow: bool) -> tuple[int, CapsuleFile]:
+        """Return a file's number and entry, −1 for the store's folder. Raises ``FileNotFoundError``."""
+        if not relative:
+            return -1, self.directory.root
+        number = self._numbers.get(relative)
+        if number is None or (follow and stat.S_ISLNK(self.directory.files[number].mode)):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return number, self.directory.files[number]
+
+    def _stat(self, number: int, entry: CapsuleFile) -> os.stat_result:
+        seconds = entry.modified_ns // 10**9
+        values = (
+            entry.mode,
+            self._first_inode + number + 1,
+            self._device,
+            entry.links,
+            os.getuid(),
+            os.getgid(),
+            entry.size,
+            seconds,
+            seconds,
+            seconds,
+        )
+        exact = entry.modified_ns / 10**9
+        times = {f"st_{name}time": exact for name in "amc"} | {f"st_{name}time_ns": entry.modified_ns for name in "amc"}
+        return os.stat_result(values, {**times, "st_blksize": 4096, "st_blocks": entry.allocated_blocks, "st_rdev": 0})
+
+    def _number_of(self, descriptor: int) -> int | None:
+        return self._open_files.get(_identity(os.fstat(descriptor)))
+
+    def _read(self, number: int, size: int, position: int) -> bytes:
+        blocks = self._capsule.blocks[number]
+        end = min(position + size, self.directory.files[number].size)
+        pieces = []
+        index = bisect_right(blocks, position, key=lambda block: block.start) - 1
+        while position < end:
+            block = blocks[index]
+            stop = min(block.stop, end)
+            pieces.append(self._piece(number, block, position - block.start, stop - block.start))
+            position, index = stop, index + 1
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _piece(self, number: int, block: Block, start: int, stop: int) -> bytes:
+        if block.kind == BlockKind.ZERO:
+            return bytes(stop - start)
+        if block.kind == BlockKind.LEFT_OUT:
+            raise OSError(errno.EIO, LEFT_OUT, self.directory.files[number].path)
+        try:
+            return self._decoded(number, block)[start:stop]
+        except BadCapsule as error:
+            raise OSError(errno.EIO, str(error), self.directory.files[number].path) from error
+
+    def _decoded(self, number: int, block: Block) -> bytes:
+        key = (number, block.start)
+        with self._lock:
+            data = self._cache.get(key)
+            if data is not None:
+                self._cache.move_to_end(key)
+                return data
+        try:
+            data = decode_block(block, self._capsule.unpacked(block), _base(self.directory.files[number]))
+        except BadColumns as error:
+            problem = sentence("expected {n:,} bytes of a file in the block, found other data", n=block.length)
+            raise self._capsule.bad(block.offset, problem) from error
+        with self._lock:
+            if key not in self._cache:
+                self._cache[key] = data
+                self._cached_bytes += len(data)
+            while self._cached_bytes > CACHE_BYTES and len(self._cache) > 1:
+                _, oldest = self._cache.popitem(last=False)
+                self._cached_bytes -= len(oldest)
+        return data
+
+
+def decode_block(block: Block, data: bytes, base: int) -> bytes:
+    """Return the bytes of a file that the unpacked ``data`` of ``block`` stands for; ``base`` is the physical offset of
+    the file's first byte. Raises :class:`BadColumns`.
+    """
+    match block.kind:
+        case BlockKind.WITHOUT_BODIES:
+            data = elided.decode(data, block.length)
+        case BlockKind.UNITS:
+            data = unit_columns.decode(data, block.length, base + block.start)
+        case _:
+            pass
+    if len(data) != block.length:
+        raise BadColumns
+    return data
+
+
+def _base(entry: CapsuleFile) -> int:
+    return parse_file_name(entry.path.rpartition("/")[2]) or 0
+
+
+class _CapsuleEntry:
+    """A file or folder of the capsule, as a folder lists it."""
+
+    def __init__(self, folder: str, name: str, disk: CapsuleDisk) -> None:
+        self.path = os.path.join(folder, name)  # noqa: PTH118 (as os.scandir spells it)
+        self.name = name
+        self._disk = disk
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self._mode(follow_symlinks))
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._mode(follow_symlinks))
+
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self._mode(False))
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return self._disk.status(self.path, follow_symlinks)
+
+    def _mode(self, follow: bool) -> int:
+        try:
+            return self._disk.status(self.path, follow).st_mode
+        except FileNotFoundError:
+            return 0
+
+
+def _absolute(path: str | Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 (a link is a name of its own: it is not followed)
+
+
+def _identity(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino

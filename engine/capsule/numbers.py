@@ -1,0 +1,252 @@
+"""Columns of a capsule's block: numbers as differences in byte planes, texts by their common parts. Pure.
+
+A column is written as what compresses best afterwards. Everything here is exact: what is read is what was written.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+_U32 = struct.Struct(">I")
+RAW, DELTA = 0, 1
+_MAX_TABLE: Final = 256
+_UNIQUE_TAIL_BYTES: Final = 6
+"""Bytes of a unique key that count: four of the time, two of the counter."""
+_UNIQUE_TEXT = re.compile(rb"(?:[0-9A-F]{32}|[0-9A-F]{56})")
+_NUMBER_TAIL = re.compile(rb"\d+$")
+_MAX_DIGITS: Final = 18
+
+
+class TextForm(IntEnum):
+    """How a column of texts is written."""
+
+    SAME = 0
+    """One text for all rows."""
+    TABLE = 1
+    """A table of texts, and for each row its number."""
+    DECIMAL = 2
+    """A common beginning, then a decimal number."""
+    UNIQUE = 3
+    """Unique keys of RocketMQ's clients: address, process and loader, then time and counter."""
+    FIXED = 4
+    """Texts of one length, their first bytes first."""
+    LENGTHS = 5
+    """Lengths, then all texts."""
+
+
+class BadColumns(ValueError):
+    """The bytes of a block are no columns."""
+
+
+class ColumnWriter:
+    """Collects the columns of one block."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def result(self) -> bytes:
+        return b"".join(self._pieces)
+
+    def number(self, value: int) -> None:
+        self._pieces.append(_U32.pack(value))
+
+    def blob(self, data: bytes) -> None:
+        self.number(len(data))
+        self._pieces.append(data)
+
+    def flags(self, values: npt.NDArray[np.bool_]) -> None:
+        self._pieces.append(np.packbits(values).tobytes())
+
+    def numbers(self, values: Int64) -> None:
+        """Write numbers as they are or as differences, whichever compresses better."""
+        forms = [_planes(values)]
+        if len(values) > 1:
+            forms.append(_planes(np.diff(values, prepend=np.int64(0))))
+        costs = [len(zlib.compress(planes, 1)) if width else 0 for width, planes in forms]
+        chosen = costs.index(min(costs))
+        width, planes = forms[chosen]
+        self._pieces += [bytes((chosen, width)), planes]
+
+    def texts(self, values: Sequence[bytes]) -> None:
+        """Write texts by what they have in common."""
+        distinct = dict.fromkeys(values)
+        if len(distinct) == 1:
+            self._pieces.append(bytes((TextForm.SAME,)))
+            self.blob(values[0])
+        elif len(distinct) <= min(_MAX_TABLE, max(len(values) // 4, 2)):
+            self._pieces.append(bytes((TextForm.TABLE,)))
+            self.number(len(distinct))
+            for text in distinct:
+                self.blob(text)
+            ids = {text: number for number, text in enumerate(distinct)}
+            self._pieces.append(np.array([ids[text] for text in values], np.uint8).tobytes())
+        elif not (self._unique_keys(values) or self._decimals(values)):
+            self._other_texts(values)
+
+    def _unique_keys(self, values: Sequence[bytes]) -> bool:
+        length = len(values[0])
+        if any(len(value) != length or _UNIQUE_TEXT.fullmatch(value) is None for value in values):
+            return False
+        rows = np.frombuffer(bytes.fromhex(b"".join(values).decode()), np.uint8).reshape(len(values), -1)
+        tail = rows[:, -_UNIQUE_TAIL_BYTES:]
+        self._pieces.append(bytes((TextForm.UNIQUE,)))
+        self.texts([row.tobytes() for row in rows[:, :-_UNIQUE_TAIL_BYTES]])
+        groups = _group_order(rows[:, :-_UNIQUE_TAIL_BYTES])
+        for start, stop in ((0, 4), (4, 6)):
+            self.numbers(_big_endian(tail[:, start:stop])[groups])
+        return True
+
+    def _decimals(self, values: Sequence[bytes]) -> bool:
+        prefix = _common_prefix(values)
+        prefix = _NUMBER_TAIL.sub(b"", prefix)
+        digits = [value[len(prefix) :] for value in values]
+        if not all(text.isdigit() and len(text) <= _MAX_DIGITS for text in digits):
+            return False
+        width = len(digits[0])
+        if any(len(text) != width for text in digits):
+            if any(text.startswith(b"0") and len(text) > 1 for text in digits):
+                return False
+            width = 0
+        self._pieces.append(bytes((TextForm.DECIMAL, width)))
+        self.blob(prefix)
+        self.numbers(np.array([int(text) for text in digits], np.int64))
+        return True
+
+    def _other_texts(self, values: Sequence[bytes]) -> None:
+        length = len(values[0])
+        joined = b"".join(values)
+        if length and all(len(value) == length for value in values):
+            self._pieces.append(bytes((TextForm.FIXED,)))
+            self.number(length)
+            rows = np.frombuffer(joined, np.uint8).reshape(len(values), length)
+            self._pieces.append(np.ascontiguousarray(rows.T).tobytes())
+            return
+        self._pieces.append(bytes((TextForm.LENGTHS,)))
+        self.numbers(np.array([len(value) for value in values], np.int64))
+        self.blob(joined)
+
+
+class ColumnReader:
+    """Reads the columns of one block in the order in which they were written. Raises :class:`BadColumns`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def take(self, size: int) -> bytes:
+        start, self._position = self._position, self._position + size
+        if size < 0 or self._position > len(self._data):
+            raise BadColumns
+        return self._data[start : self._position]
+
+    def number(self) -> int:
+        (value,) = _U32.unpack(self.take(4))
+        return int(value)
+
+    def blob(self) -> bytes:
+        return self.take(self.number())
+
+    def flags(self, count: int) -> npt.NDArray[np.bool_]:
+        packed = np.frombuffer(self.take(-(-count // 8)), np.uint8)
+        return np.unpackbits(packed, count=count).astype(np.bool_)
+
+    def numbers(self, count: int) -> Int64:
+        form, width = self.take(2)
+        if width > 8 or form > DELTA:
+            raise BadColumns
+        planes = np.frombuffer(self.take(width * count), np.uint8).reshape(width, count)
+        zigzag = np.zeros((count, 8), np.uint8)
+        zigzag[:, :width] = planes.T
+        unsigned = zigzag.view("<u8").reshape(count).astype(np.uint64)
+        values = (unsigned >> np.uint64(1)).view(np.int64) ^ -(unsigned & np.uint64(1)).view(np.int64)
+        return np.cumsum(values) if form == DELTA else values
+
+    def texts(self, count: int) -> list[bytes]:
+        form = self.take(1)[0]
+        match form:
+            case TextForm.SAME:
+                return [self.blob()] * count
+            case TextForm.TABLE:
+                table = [self.blob() for _ in range(self.number())]
+                ids = self.take(count)
+                if ids and max(ids) >= len(table):
+                    raise BadColumns
+                return [table[number] for number in ids]
+            case TextForm.DECIMAL:
+                width = self.take(1)[0]
+                prefix = self.blob()
+                return [prefix + b"%0*d" % (width, number) for number in self.numbers(count).tolist()]
+            case TextForm.UNIQUE:
+                return self._unique_keys(count)
+            case TextForm.FIXED:
+                length = self.number()
+                rows = np.frombuffer(self.take(length * count), np.uint8).reshape(length, count)
+                return _cut(np.ascontiguousarray(rows.T).tobytes(), [length] * count)
+            case TextForm.LENGTHS:
+                lengths = self.numbers(count).tolist()
+                return _cut(self.blob(), lengths)
+            case _:
+                raise BadColumns
+
+    def _unique_keys(self, count: int) -> list[bytes]:
+        heads = self.texts(count)
+        rows = np.frombuffer(b"".join(heads), np.uint8).reshape(count, -1)
+        groups = _group_order(rows)
+        tail = np.empty((count, _UNIQUE_TAIL_BYTES), np.uint8)
+        for start, stop in ((0, 4), (4, 6)):
+            values = np.empty(count, np.int64)
+            values[groups] = self.numbers(count)
+            tail[:, start:stop] = values.astype(">u8").view(np.uint8).reshape(count, 8)[:, start - stop :]
+        text = np.hstack((rows, tail)).tobytes().hex().upper().encode()
+        length = 2 * (rows.shape[1] + _UNIQUE_TAIL_BYTES)
+        return [text[start : start + length] for start in range(0, len(text), length)]
+
+
+def _planes(values: Int64) -> tuple[int, bytes]:
+    """Return the width in bytes, and the bytes of each place of all numbers one after the other."""
+    unsigned = ((values << np.int64(1)) ^ (values >> np.int64(63))).view(np.uint64)
+    width = (int(unsigned.max()).bit_length() + 7) // 8 if len(values) else 0
+    rows = unsigned.astype("<u8").view(np.uint8).reshape(len(values), 8)[:, :width]
+    return width, np.ascontiguousarray(rows.T).tobytes()
+
+
+def _group_order(rows: UInt8) -> npt.NDArray[np.intp]:
+    """Return the row numbers so that equal rows come one after the other, in their order."""
+    _, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return np.argsort(inverse.reshape(-1), kind="stable")
+
+
+def _big_endian(rows: UInt8) -> Int64:
+    values = np.zeros(len(rows), np.int64)
+    for column in range(rows.shape[1]):
+        values = (values << np.int64(8)) | rows[:, column]
+    return values
+
+
+def _common_prefix(values: Sequence[bytes]) -> bytes:
+    first, last = min(values), max(values)
+    length = next(
+        (n for n, (left, right) in enumerate(zip(first, last, strict=False)) if left != right),
+        min(len(first), len(last)),
+    )
+    return first[:length]
+
+
+def _cut(data: bytes, lengths: Sequence[int]) -> list[bytes]:
+    texts, position = [], 0
+    for length in lengths:
+        texts.append(data[position : position + length])
+        position += length
+    if position != len(data) or min(lengths, default=0) < 0:
+        raise BadColumns
+    return texts

@@ -1,0 +1,455 @@
+"""Makes a capsule of a store: everything but the bodies of its messages, in one file (docs/formats/capsule.md).
+
+A body is left out where a complete unit explains it and its checksum is right. Bytes that no complete unit explains,
+and bodies with a wrong checksum, are damage: they are kept up to a limit, because a report is about them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from engine import __version__
+from engine.capsule import elided, unit_columns
+from engine.capsule.capsule_disk import decode_block
+from engine.capsule.container import Block, BlockKind, CapsuleFile, CapsuleWriter, Directory
+from engine.capsule.elided import LeftOutBody
+from engine.capsule.numbers import BadColumns
+from engine.codec import filler
+from engine.codec.crc import MASK, crc32
+from engine.codec.message import COMPRESSED, INNER_BATCH, MAGIC_BLANK, Frame, check_frame
+from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_in
+from engine.codec.unit_flavours import MAGIC_BYTES
+from engine.errors import CannotRead, StoreError, UsageError
+from engine.files.atomic_file import PRIVATE, atomic_file
+from engine.files.layout import parse_file_name
+from engine.inspection.batch_bodies import without_member_bodies
+from engine.inspection.retention import disk_use_of
+from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.reading import Reading
+from engine.sentences import sentence
+from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC
+
+DAMAGE_MAX_BYTES: Final = 8 << 20
+"""Bytes of damage that one capsule keeps."""
+BLOCK_UNITS: Final = 4096
+BLOCK_BYTES: Final = 8 << 20
+_I32, _U32 = struct.Struct(">i"), struct.Struct(">I")
+_FILLER_HEAD_BYTES = 64
+"""Bytes of a body that show that it was made by a repair."""
+_BLANK = MAGIC_BLANK.to_bytes(4, "big")
+_SYS_FLAG = 36
+"""Position of sysFlag in a unit."""
+_PIECE_BYTES: Final = 1 << 20
+_MIN_ZERO_BYTES: Final = 4096
+"""Fewer zero bytes in a row belong to what is beside them."""
+_MAX_GAP_BYTES: Final = 64
+"""Bytes between two units that belong to both: the header of a DLedger entry."""
+_OWN_BODIES = (OP_TOPIC.encode(), ROCKSDB_OP_TOPIC.encode())
+_NOT_WRITTEN = sentence("nothing was written (--leave-out-unread leaves it out)")
+_PARTS_WITHOUT_UNITS = (
+    "consumequeue",
+    "batchconsumequeue",
+    "index",
+    "config",
+    "checkpoint",
+    "abort",
+    "lock",
+    "timer",
+    "rocksdb",
+    "kvStore",
+    "tiered_index_file",
+    "epochFileCheckpoint",
+)
+"""Beginnings of the names, in a store's folder, of parts that never hold units."""
+
+
+@dataclass(slots=True)
+class CapsuleSummary:
+    """What was made: counts of files and units, bytes of the store's files, of the capsule, of kept and of left-out
+    damage.
+    """
+
+    files: int = 0
+    units: int = 0
+    store_bytes: int = 0
+    capsule_bytes: int = 0
+    damage_bytes: int = 0
+    left_out_bytes: int = 0
+
+
+def check_target(store: StoreSnapshot, target: Path, *, overwrite: bool) -> None:
+    """Raise :class:`UsageError` if ``target`` is inside the store, exists, or the store is none of which a capsule is
+    made.
+    """
+    if store.paths is None:
+        raise UsageError(
+            sentence("expected a store, found a part of one: a capsule is made of a store"), file=str(store.path)
+        )
+    if store.capsule is not None:
+        raise UsageError(sentence("this is a capsule already"), file=str(store.path))
+    outside_folders = store.folders.followed if store.folders is not None else ()
+    if outside_folders:
+        folders = ", ".join(folder.path for folder in outside_folders)
+        raise UsageError(
+            sentence("a capsule contains only the store's own folder, but the log is in {folders}", folders=folders)
+        )
+    if target.resolve().is_relative_to(store.path.resolve()):
+        raise UsageError(sentence("expected a file outside the store"), file=str(target))
+    if target.is_dir() or (target.exists() and not overwrite):
+        raise UsageError(
+            sentence("expected a new file, found something there (--overwrite replaces a file)"), file=str(target)
+        )
+
+
+def make_capsule(
+    store: StoreSnapshot,
+    target: Path,
+    now_ms: int,
+    on_progress: Callable[[int, int], None] = lambda _done, _all: None,
+    *,
+    leave_out_unread: bool = False,
+) -> CapsuleSummary:
+    """Write the capsule of ``store`` to ``target``; ``on_progress`` gets bytes read, and all.
+
+    Raises ``OSError``, and :class:`CannotRead` if something cannot be read, unless that is to be left out.
+    """
+    making = _Making(store, on_progress)
+    with atomic_file(target, PRIVATE) as file:
+        writer = CapsuleWriter(file)
+        making.write(writer, now_ms)
+        if not leave_out_unread:
+            store.refuse_unread(_NOT_WRITTEN)
+        making.summary.capsule_bytes = writer.size
+    return making.summary
+
+
+class _Making:
+    def __init__(self, store: StoreSnapshot, on_progress: Callable[[int, int], None]) -> None:
+        self._store = store
+        self._reading = store.reading
+        self._on_progress = on_progress
+        self._done = 0
+        self._damage_left = DAMAGE_MAX_BYTES
+        self.summary = CapsuleSummary()
+
+    def write(self, writer: CapsuleWriter, now_ms: int) -> None:
+        root = self._store.path
+        info = self._reading.status(root, listed=True)
+        assert info is not None
+        lock_state = self._store.lock_state
+        directory = Directory(root.resolve().name, now_ms, __version__, lock_state, root=_entry("", info))
+        directory.disk_use = list(disk_use_of(self._store))
+        directory.files += self._list(root, "", (root.resolve(),))
+        self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
+        self.summary.store_bytes = sum(entry.size for entry in directory.files if stat.S_ISREG(entry.mode))
+        for number, entry in enumerate(directory.files):
+            if stat.S_ISREG(entry.mode):
+                self._write_file(writer, number, entry)
+            else:
+                entry.size = 0
+        writer.finish(directory)
+
+    def _list(self, folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[CapsuleFile]:
+        """Yield every file and folder below ``folder``, whose resolved parents are ``above``."""
+        for listed in self._reading.entries(folder):
+            path = prefix + listed.name
+            try:
+                info = self._reading.entry_status(listed, follow=False)
+                if stat.S_ISLNK(info.st_mode):
+                    info = self._reading.status(listed.path) or info
+            except CannotRead as error:
+                yield CapsuleFile(path, stat.S_IFREG, error=self._reason(listed.path, error))
+                continue
+            entry = _entry(path, info)
+            yield entry
+            if stat.S_ISDIR(info.st_mode):
+                resolved = Path(listed.path).resolve()
+                if resolved in above:
+                    continue
+                try:
+                    yield from self._list(Path(listed.path), f"{path}/", (*above, resolved))
+                except CannotRead as error:
+                    entry.error = self._reason(listed.path, error)
+
+    def _write_file(self, writer: CapsuleWriter, number: int, entry: CapsuleFile) -> None:
+        path = str(self._store.path / entry.path)
+        try:
+            file = _SourceFile(path, entry.size, self._reading)
+        except CannotRead as error:
+            entry.error = self._reason(path, error)
+            writer.add(number, BlockKind.LEFT_OUT, 0, entry.size)
+            return
+        try:
+            if entry.path.startswith(_PARTS_WITHOUT_UNITS):
+                self._write_bytes(writer, number, file)
+            else:
+                _LogFile(self, writer, number, file, entry.path).write()
+        finally:
+            file.close()
+
+    def _reason(self, path: str, error: CannotRead) -> str:
+        """Return what the system said about the file that cannot be read."""
+        return next((item.error for item in reversed(self._reading.unread) if item.file == path), error.what)
+
+    def _write_bytes(self, writer: CapsuleWriter, number: int, file: _SourceFile) -> None:
+        for start in range(0, file.size, _PIECE_BYTES):
+            size = min(_PIECE_BYTES, file.size - start)
+            data = b"" if file.is_hole(start, size) else file.read(start, size)
+            self.advance(size)
+            if not any(data) and (data or file.is_hole(start, size)):
+                writer.add(number, BlockKind.ZERO, start, size)
+            else:
+                self.add_bytes(writer, number, start, size, data)
+
+    def add_bytes(self, writer: CapsuleWriter, number: int, start: int, size: int, data: bytes) -> None:
+        """Add bytes as they are; what is missing of ``size`` could not be read and is left out."""
+        if data:
+            writer.add(number, BlockKind.BYTES, start, len(data), data)
+        if len(data) < size:
+            self.summary.left_out_bytes += size - len(data)
+            writer.add(number, BlockKind.LEFT_OUT, start + len(data), size - len(data))
+
+    def take_damage(self, size: int) -> bool:
+        """Return True if ``size`` bytes of damage may be kept, and count them."""
+        if size > self._damage_left:
+            return False
+        self._damage_left -= size
+        self.summary.damage_bytes += size
+        return True
+
+    def advance(self, size: int) -> None:
+        self._done += size
+        self._on_progress(self._done, self.summary.store_bytes)
+
+
+class _SourceFile:
+    """A file of the store that is read from its beginning to its end."""
+
+    def __init__(self, path: str, size: int, reading: Reading) -> None:
+        self.path = path
+        self.size = size
+        self._reading = reading
+        self._descriptor = reading.open(path)
+        self._extents = reading.extents(self._descriptor, 0, size)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return bytes; fewer where the file ends or cannot be read, which is noted."""
+        try:
+            return self._reading.read(self.path, self._descriptor, min(size, self.size - position), position, self.size)
+        except CannotRead:
+            return b""
+
+    def is_hole(self, start: int, size: int) -> bool:
+        """Return True if the file system holds no data there."""
+        return not any(first < start + size and last > start for first, last in self._extents)
+
+    def next_data(self, position: int) -> int:
+        """Return the position of the next data at or behind ``position``, the file's size if there is none."""
+        return next((max(first, position) for first, last in self._extents if last > position), self.size)
+
+
+class _LogFile:
+    """Writes the blocks of one file that holds units."""
+
+    def __init__(self, making: _Making, writer: CapsuleWriter, number: int, file: _SourceFile, path: str) -> None:
+        self._making = making
+        self._writer = writer
+        self._number = number
+        self._file = file
+        self._base = parse_file_name(path.rpartition("/")[2]) or 0
+
+    def write(self) -> None:
+        position, size = 0, self._file.size
+        window_bytes = BLOCK_BYTES
+        while position < size:
+            data_start = self._file.next_data(position)
+            if data_start - position >= _MIN_ZERO_BYTES:
+                self._add_zeros(position, data_start - position)
+                position = data_start
+                continue
+            data = self._file.read(position, window_bytes)
+            if not data:
+                self._making.add_bytes(self._writer, self._number, position, size - position, b"")
+                return
+            consumed = self._take(data, position, is_last=position + len(data) >= size)
+            if consumed == 0:
+                window_bytes *= 4  # a unit that is longer than the window
+                continue
+            window_bytes = BLOCK_BYTES
+            position += consumed
+            self._making.advance(consumed)
+
+    def _take(self, data: bytes, position: int, *, is_last: bool) -> int:
+        """Write blocks for the first bytes of ``data``; returns their number, 0 if a unit needs more bytes."""
+        view, end = memoryview(data), len(data)
+        cursor = 0
+        units: list[tuple[int, Frame]] = []
+        run_start = 0
+        has_gaps = False
+        while cursor < end and len(units) < BLOCK_UNITS:
+            frame = check_frame(view, cursor, end)
+            if not isinstance(frame, str):
+                units.append((cursor, frame))
+                cursor += frame.size
+                continue
+            if not is_last and frame.startswith("cut off"):
+                break
+            gap_end = self._gap_end(data, cursor, is_last=is_last)
+            if units and gap_end - cursor <= _MAX_GAP_BYTES and gap_end < end:
+                has_gaps = True
+                cursor = gap_end
+                continue
+            if units:
+                break
+            if gap_end - cursor <= _MAX_GAP_BYTES and gap_end < end and cursor == 0:
+                has_gaps = True  # the header of the first entry
+                cursor = gap_end
+                continue
+            self._add_gap(data[:gap_end], position)
+            return gap_end
+        if not units:
+            return 0 if not is_last else self._gap_to_end(data, position)
+        last, frame = units[-1]
+        stop = last + frame.size
+        self._add_run(data[run_start:stop], position, units, has_gaps=has_gaps)
+        return stop
+
+    def _gap_to_end(self, data: bytes, position: int) -> int:
+        self._add_gap(data, position)
+        return len(data)
+
+    def _gap_end(self, data: bytes, start: int, *, is_last: bool) -> int:
+        """Return where the next unit begins behind ``start``; without one the end, less what a unit may begin with."""
+        search = start + 1
+        while True:
+            hits = [hit for hit in (data.find(magic, search + 4) for magic in MAGIC_BYTES) if hit >= 0]
+            if not hits:
+                return len(data) if is_last else max(len(data) - 8, start + 1)
+            search = min(hits) - 4
+            frame = check_frame(data, search, len(data))
+            if not isinstance(frame, str) or (not is_last and frame.startswith("cut off")):
+                return search
+            search += 1
+
+    def _add_zeros(self, start: int, size: int) -> None:
+        self._writer.add(self._number, BlockKind.ZERO, start, size)
+        self._making.advance(size)
+
+    def _add_gap(self, data: bytes, start: int) -> None:
+        """Add bytes that no unit explains: long runs of zero bytes, and damage."""
+        for offset, size, is_zero in _zero_runs(data):
+            piece = data[offset : offset + size]
+            if is_zero:
+                self._writer.add(self._number, BlockKind.ZERO, start + offset, size)
+            elif _is_no_damage(piece) or self._making.take_damage(size):
+                self._making.add_bytes(self._writer, self._number, start + offset, size, piece)
+            else:
+                self._making.add_bytes(self._writer, self._number, start + offset, size, b"")
+
+    def _add_run(self, data: bytes, start: int, units: list[tuple[int, Frame]], *, has_gaps: bool) -> None:
+        """Add units, with small gaps between them if ``has_gaps``."""
+        self._making.summary.units += len(units)
+        data = self._without_member_bodies(data, units)
+        view = memoryview(data)
+        crcs = [crc32(view[at + frame.body : at + frame.body + frame.body_length]) for at, frame in units]
+        kept = [self._is_kept(view, at, frame, crc) for (at, frame), crc in zip(units, crcs, strict=True)]
+        bodies = [
+            LeftOutBody(at + frame.body, frame.body_length, crc)
+            for (at, frame), crc, is_kept in zip(units, crcs, kept, strict=True)
+            if not is_kept
+        ]
+        expected = bytearray(data)
+        for body in bodies:
+            expected[body.position : body.position + body.length] = stand_in(body.length, body.crc)
+        if not has_gaps:
+            rows = unit_columns.UnitRows(
+                np.frombuffer(data, np.uint8),
+                np.array([at for at, _ in units], np.int64),
+                np.array([at + frame.body for at, frame in units], np.int64),
+                np.array([frame.body_length for _, frame in units], np.int64),
+                np.array(crcs, np.uint32),
+                np.array(kept, np.bool_),
+            )
+            encoded = unit_columns.encode(rows, self._base + start)
+            if self._fits(BlockKind.UNITS, start, encoded, expected):
+                self._writer.add(self._number, BlockKind.UNITS, start, len(data), encoded)
+                return
+        encoded = elided.encode(data, bodies)
+        if not self._fits(BlockKind.WITHOUT_BODIES, start, encoded, expected):
+            raise StoreError(sentence("the units cannot be written into a capsule"), file=self._file.path, offset=start)
+        self._writer.add(self._number, BlockKind.WITHOUT_BODIES, start, len(data), encoded)
+
+    def _without_member_bodies(self, data: bytes, units: list[tuple[int, Frame]]) -> bytes:
+        """Return ``data`` with filler in the place of the bodies inside of batch units, whose keys stay."""
+        changed: bytearray | None = None
+        for at, frame in units:
+            (sys_flag,) = _I32.unpack_from(data, at + _SYS_FLAG)
+            if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED:
+                start, stop = at + frame.body, at + frame.body + frame.body_length
+                body = without_member_bodies(data[start:stop])
+                if body is not None:
+                    changed = bytearray(data) if changed is None else changed
+                    changed[start:stop] = body
+        return data if changed is None else bytes(changed)
+
+    def _fits(self, kind: BlockKind, start: int, encoded: bytes, expected: bytearray) -> bool:
+        """Return True if the block is read as ``expected``: a capsule never holds what nobody can read."""
+        try:
+            return decode_block(Block(0, kind, start, len(expected)), encoded, self._base) == expected
+        except BadColumns:
+            return False
+
+    def _is_kept(self, view: memoryview, at: int, frame: Frame, crc: int) -> bool:
+        """Return True if the unit's body stays: it is too short to hide, the store's own bookkeeping, or damaged."""
+        if frame.body_length < MIN_STAND_IN_BYTES:
+            return True
+        topic = bytes(view[at + frame.topic : at + frame.topic + frame.topic_length])
+        (sys_flag,) = _I32.unpack_from(view, at + _SYS_FLAG)
+        body = view[at + frame.body : at + frame.body + frame.body_length]
+        if filler.is_stand_in(
+            sys_flag, bytes(body[:_FILLER_HEAD_BYTES]), bytes(view[at + frame.properties : at + frame.size])
+        ):
+            return True
+        if topic in _OWN_BODIES or topic.startswith(REVIVE_PREFIX.encode()):
+            return True
+        if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED:
+            return without_member_bodies(bytes(body)) is not None
+        (stored_crc,) = _U32.unpack_from(view, at + 8)
+        return stored_crc != crc & MASK and self._making.take_damage(frame.body_length)
+
+
+def _is_no_damage(data: bytes) -> bool:
+    """Return True for a blank without anything behind it, and for a few zero bytes."""
+    return not any(data[8:]) and (data[4:8] == _BLANK or not any(data[:8]))
+
+
+def _zero_runs(data: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield offset and size of long runs of zero bytes, and of what is between them."""
+    values = np.frombuffer(data, np.uint8)
+    data_places = np.flatnonzero(values)
+    edges = np.concatenate(([-1], data_places, [len(data)]))
+    long_runs = np.flatnonzero(np.diff(edges) - 1 >= _MIN_ZERO_BYTES)
+    position = 0
+    for run in long_runs.tolist():
+        start, stop = int(edges[run]) + 1, int(edges[run + 1])
+        if start > position:
+            yield position, start - position, False
+        yield start, stop - start, True
+        position = stop
+    if position < len(data):
+        yield position, len(data) - position, False
+
+
+def _entry(path: str, info: os.stat_result) -> CapsuleFile:
+    return CapsuleFile(path, info.st_mode, info.st_size, info.st_mtime_ns, info.st_blocks, info.st_nlink)

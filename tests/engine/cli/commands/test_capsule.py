@@ -1,0 +1,132 @@
+"""A capsule answers as its store does, is small, and is never written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import golden_stores
+import pytest
+from broken_stores import BROKEN
+from capsule_answers import answer, differences
+from handmade_stores import healthy
+from writing_commands import WRITERS
+
+from engine.cli.main import main
+from engine.inspection import open_store
+
+SHORT_GOLDEN = ("crash-flip-5.3.3", "batchcq-5.3.3")
+SHORT_BROKEN = ("CL01", "CL03", "CL11", "CL15", "CQ03", "IX06", "CF01", "DL05")
+EVERY_GOLDEN = {path.parent.name for path in golden_stores.GOLDEN.glob("*/store.tar.xz")}
+OTHER_GOLDEN = sorted(EVERY_GOLDEN.difference(SHORT_GOLDEN))
+OTHER_BROKEN = sorted(BROKEN.keys() - set(SHORT_BROKEN))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return healthy().write(tmp_path / "store")
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", SHORT_GOLDEN)
+def test_the_capsule_of_a_real_store_answers_as_the_store(name, golden, tmp_path):
+    assert differences(golden(name), tmp_path / "x.capsule") == []
+
+
+@pytest.mark.golden
+@pytest.mark.full_form
+@pytest.mark.parametrize("name", OTHER_GOLDEN)
+def test_the_capsule_of_every_real_store_answers_as_the_store(name, golden, tmp_path):
+    assert differences(golden(name), tmp_path / "x.capsule", 4, 4) == []
+
+
+@pytest.mark.parametrize("rule", SHORT_BROKEN)
+def test_the_capsule_of_a_damaged_store_answers_as_the_store(rule, tmp_path):
+    assert differences_of_broken(rule, tmp_path) == []
+
+
+@pytest.mark.full_form
+@pytest.mark.parametrize("rule", OTHER_BROKEN)
+def test_the_capsule_of_every_damaged_store_answers_as_the_store(rule, tmp_path):
+    assert differences_of_broken(rule, tmp_path) == []
+
+
+def differences_of_broken(rule: str, folder: Path) -> list[str]:
+    handmade = healthy()
+    root = handmade.write(folder / "store")
+    BROKEN[rule](root, handmade)
+    return differences(root, folder / "x.capsule")
+
+
+def test_no_body_is_in_a_capsule(store, tmp_path, capsys):
+    capsule = tmp_path / "x.capsule"
+    main(["capsule", str(store), "-o", str(capsule)])
+    with open_store(store) as opened, open_store(capsule) as of_capsule:
+        pairs = list(zip(opened.units(), of_capsule.units(), strict=True))
+    bodies = [(item.body, other.body) for item, other in pairs if len(getattr(item, "body", b"")) > 4]
+    assert bodies
+    assert all(body != other and len(body) == len(other) for body, other in bodies)
+    capsys.readouterr()
+    assert main(["units", str(capsule), "--json", "--body", "--limit", "1"]) == 0
+    assert '"bodySha256":null' in capsys.readouterr().out
+    assert main(["units", str(capsule), "--where", "body matches /x/"]) == 2
+    assert "a capsule has no bodies" in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_is_left_out_on_request(store, tmp_path, capsys):
+    capsule = tmp_path / "x.capsule"
+    (store / "config").mkdir(exist_ok=True)
+    (store / "config" / "topics.json").symlink_to(tmp_path / "not-mounted")
+    assert main(["capsule", str(store), "-o", str(capsule)]) == 3
+    assert "nothing was written (--leave-out-unread leaves it out)" in capsys.readouterr().err
+    assert not capsule.exists()
+    assert main(["capsule", str(store), "-o", str(capsule), "--leave-out-unread"]) == 3
+    assert main(["config", str(capsule)]) == 3
+    assert f"{capsule}/config/topics.json: cannot be read: it is a link to {tmp_path}" in capsys.readouterr().err
+
+
+def test_making_a_capsule_writes_only_that_file(store, tmp_path, capsys):
+    before = golden_stores.fingerprint(store)
+    target = tmp_path / "out" / "x.capsule"
+    target.parent.mkdir()
+    assert main(["capsule", str(store), "-o", str(target)]) == 0
+    assert list(target.parent.iterdir()) == [target]
+    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+    assert main(["capsule", str(store), "-o", str(target)]) == 2
+    assert main(["capsule", str(store), "-o", str(target), "--overwrite"]) == 0
+    assert main(["capsule", str(store), "-o", str(store / "x.capsule")]) == 2
+    assert main(["capsule", str(target), "-o", str(tmp_path / "again")]) == 2
+    assert "expected a file outside the store" in capsys.readouterr().err
+    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+
+
+@pytest.mark.parametrize("name", [*sorted(WRITERS.keys() - {"replay"}), "snapshot", "copy"])
+def test_commands_that_write_refuse_a_capsule(name, store, tmp_path, capsys):
+    capsule = tmp_path / "x.capsule"
+    main(["capsule", str(store), "-o", str(capsule)])
+    before = capsule.read_bytes()
+    words = WRITERS.get(name, [name, "STORE", str(tmp_path / "copy")])
+    assert main([str(capsule) if word == "STORE" else word for word in words]) == 2
+    assert "this is a capsule of a store" in capsys.readouterr().err
+    assert capsule.read_bytes() == before
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_damaged_capsule_is_refused_with_its_place(store, tmp_path, capsys):
+    capsule = tmp_path / "x.capsule"
+    main(["capsule", str(store), "-o", str(capsule)])
+    whole = capsule.read_bytes()
+    capsule.write_bytes(whole[:-7])
+    assert main(["info", str(capsule)]) == 3
+    assert "the capsule is not complete" in capsys.readouterr().err
+    capsule.write_bytes(whole[:60] + b"\xff" + whole[61:])  # in the first block
+    assert main(["check", str(capsule)]) == 3
+    assert "the capsule is damaged" in capsys.readouterr().err
+
+
+def test_a_store_that_vanished_is_still_in_its_capsule(store, tmp_path):
+    capsule = tmp_path / "x.capsule"
+    main(["capsule", str(store), "-o", str(capsule)])
+    expected = answer(store, ["check"])
+    shutil.rmtree(store)
+    assert answer(capsule, ["check"]) == expected
