@@ -145,6 +145,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--spark-full", action="store_true", help="also what starts Spark anew or kills it, a minute each and more"
     )
+    parser.addoption("--waiting-messages", type=int, default=100, help="messages of each kind that wait in a store")
     parser.addoption("--clients-full", action="store_true", help="real clients beside real servers too, not ours alone")
     parser.addoption("--full-form", action="store_true", help="all cases of tests that run a few of them otherwise")
     parser.addoption("--scenario-seeds", default="3,8", help="seeds of the scenarios beside real brokers, with commas")

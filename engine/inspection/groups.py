@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -258,9 +258,8 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
             )
             if waiting:
                 waits.retry[group, original] += waiting
-        elif topic.startswith(REVIVE_PREFIX):
-            for point, waiting_offsets in _open_checkpoints(store, queues, read.get((REVIVE_GROUP, topic), {})):
-                waits.popped[point.group, point.topic, point.queue_id] += len(waiting_offsets)
+    for point, waiting_offsets in open_checkpoints(store):
+        waits.popped[point.group, point.topic, point.queue_id] += len(waiting_offsets)
     return waits
 
 
@@ -294,34 +293,30 @@ def split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
     return name, ""
 
 
-def open_checkpoints(store: StoreSnapshot) -> Iterator[tuple[pop.CheckPoint, list[int]]]:
-    """Each pop whose messages are not all acknowledged, with their queue offsets, from the revive topics and the timer
-    topic; rows in a RocksDB are not among them. Raises :class:`CannotRead`.
+def open_checkpoints(
+    store: StoreSnapshot, max_records: int = MAX_RECORDS
+) -> Iterator[tuple[pop.CheckPoint, list[int]]]:
+    """Yield each pop whose messages are not all acknowledged, with their queue offsets, from the newest
+    ``max_records`` records of each revive queue and of the timer topic; rows in a RocksDB are not among them. Raises
+    :class:`CannotRead`.
     """
     store.require_queues()
-    read = {row.topic: row.offsets for row in offsets(store) if row.group == REVIVE_GROUP}
-    for topic, queues in store.queues_by_topic().items():
-        if topic.startswith(REVIVE_PREFIX):
-            yield from _open_checkpoints(store, queues, read.get(topic, {}))
-
-
-def _open_checkpoints(
-    store: StoreSnapshot, queues: Mapping[int, AnyQueue], handled: dict[int, int]
-) -> Iterator[tuple[pop.CheckPoint, list[int]]]:
-    """Open checkpoints: all that have come but for those that are handled, each with what is not acknowledged."""
+    handled = {row.topic: row.offsets for row in offsets(store) if row.group == REVIVE_GROUP}
     points: dict[PopKey, pop.CheckPoint] = {}
     acknowledged: dict[PopKey, set[int]] = {}
     closed: set[PopKey] = set()
-    timers = store.queues_by_topic().get(TIMER_TOPIC, {})
-    for queue in timers.values():
-        for unit, offset in _newest_records(store, queue):
+    queues_by_topic = store.queues_by_topic()
+    for queue in queues_by_topic.get(TIMER_TOPIC, {}).values():
+        for unit, offset in _newest_records(store, queue, max_records):
             if unit.properties.get(properties.REAL_TOPIC, "").startswith(REVIVE_PREFIX):
                 _take(unit, offset, points, acknowledged)
-    for number, queue in queues.items():
-        for unit, offset in _newest_records(store, queue):
-            key = _take(unit, offset, points, acknowledged)
-            if key and unit.tags == pop.CHECK_POINT_TAG and offset <= handled.get(number, -1):
-                closed.add(key)
+    for topic, queues in queues_by_topic.items():
+        for number, queue in queues.items() if topic.startswith(REVIVE_PREFIX) else ():
+            for unit, offset in _newest_records(store, queue, max_records):
+                key = _take(unit, offset, points, acknowledged)
+                is_handled = offset <= handled.get(topic, {}).get(number, -1)
+                if key and unit.tags == pop.CHECK_POINT_TAG and is_handled:
+                    closed.add(key)
     for key, point in points.items():
         if key not in closed:
             waiting = [offset for offset in point.offsets if offset not in acknowledged.get(key, ())]
@@ -350,10 +345,10 @@ def _key(record: pop.CheckPoint | pop.Ack) -> PopKey:
     return record.topic, record.group, record.queue_id, record.start_offset, record.pop_time
 
 
-def _newest_records(store: StoreSnapshot, queue: AnyQueue) -> Iterator[tuple[Unit, int]]:
+def _newest_records(store: StoreSnapshot, queue: AnyQueue, max_records: int) -> Iterator[tuple[Unit, int]]:
     """The newest records of a queue with their queue offsets; damaged ones are skipped."""
     end = queue.max_offset
-    for entry in queue.entries(max(queue.first_in_log, end - MAX_RECORDS), end):
+    for entry in queue.entries(max(queue.first_in_log, end - max_records), end):
         item = store.log.unit_at(entry.physical_offset, crc=False)
         if isinstance(item, Unit):
             yield item, entry.queue_offset

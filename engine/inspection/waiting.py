@@ -51,6 +51,8 @@ from engine.system_names import (
 from engine.times import local_time_text
 
 Kind = Literal["delay", "timer", "half", "pop", "retry"]
+MAX_POP_RECORDS = 500_000
+"""Number of newest records of each revive queue, and of the timer topic, that are read for popped messages."""
 KINDS: tuple[Kind, ...] = ("delay", "timer", "half", "pop", "retry")
 State = Literal["waiting", "overdue", "again", "ready", "open", "passedOver"]
 """``waiting``: not due; ``overdue``: due at the newest store time; ``again``: overdue, and the log has it in its real
@@ -395,7 +397,7 @@ def _popped(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
     for row in store.rocksdb_rows.rows("pop"):
         yield _row_message("pop", row, newest, row.time)
     _offsets(store)
-    for checkpoint, offsets in open_checkpoints(store):
+    for checkpoint, offsets in open_checkpoints(store, MAX_POP_RECORDS):
         queue = store.find_queue(checkpoint.topic, checkpoint.queue_id)
         for queue_offset in offsets:
             entry = queue.entry(queue_offset) if queue is not None else None
@@ -418,6 +420,18 @@ def _popped(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
                 _overdue_ms(checkpoint.due, newest),
                 unit.reconsume_times + 1 if isinstance(unit, Unit) else None,
                 "" if is_unit else sentence("its queue has no message at this offset"),
+            )
+    _require_all_records(store)
+
+
+def _require_all_records(store: StoreSnapshot) -> None:
+    """Raise :class:`CannotRead` if a queue has more records of pops than are read."""
+    for topic, queues in _known_queues(store).items():
+        if topic != TIMER_TOPIC and not topic.startswith(REVIVE_PREFIX):
+            continue
+        if any(queue.max_offset - queue.first_in_log > MAX_POP_RECORDS for queue in queues.values()):
+            raise CannotRead(
+                sentence("only the newest {count:,} records of {topic} were read", count=MAX_POP_RECORDS, topic=topic)
             )
 
 

@@ -12,7 +12,7 @@ from walker import Run, Walker
 
 pytestmark = [pytest.mark.journey, pytest.mark.golden]
 
-VIEWS = ("log", "queue", "index", "positions", "findings", "space", "groups", "config", "rows", "where")
+VIEWS = ("log", "queue", "index", "positions", "findings", "space", "groups", "config", "rows", "waiting", "where")
 NOT_ALL = re.compile(r"not all readable|not decoded|[0-9] unread|Not for certain|no consume queues")
 
 

@@ -77,6 +77,7 @@ class WaitingPane(Pane):
         field.setAccessibleName(title)
         field.setToolTip(title)
         field.setFont(ui(12))
+        field.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)  # counts come after the first show
         field.currentIndexChanged.connect(lambda _index: self._choose())
         return field
 
@@ -107,7 +108,8 @@ class WaitingPane(Pane):
 
     async def _read(self, session: StoreSession, choice: WaitingChoice) -> None:
         if self.model.waiting is None:
-            self.table.set_state(State("loading", tr("Reading the waiting messages")))
+            for table in (self.table, self.services, self.totals):
+                table.set_state(State("loading", tr("Reading the waiting messages")))
 
         def work(control: Control) -> WaitingMessages:
             self._control = control
@@ -172,10 +174,8 @@ class WaitingPane(Pane):
             self.table.go_to_row(self.model.row_like(previous))
         self.services.set_rows(self.model.services)
         self.totals.set_rows(self.model.totals)
-        if not self.model.services:
-            self.services.set_state(State("empty", tr("No queue of a service is in this store.")))
-        if not self.model.totals:
-            self.totals.set_state(State("empty", tr("Nothing is counted.")))
+        self.services.set_state(state_of(self.model.services_state()))
+        self.totals.set_state(state_of(self.model.totals_state()))
         self._unknown.setText(self.model.unknown_words())
         self._unknown.setVisible(bool(self._unknown.text()) and bool(self.model.rows))
         self.statusUpdated.emit(self.status())

@@ -208,6 +208,20 @@ class WaitingModel:
             return TableState("empty", tr("No message of this choice waits."))
         return TableState("empty", tr("No message waits in this store."))
 
+    def services_state(self) -> TableState | None:
+        """Return the message that replaces the services. None if there are some."""
+        if self.waiting is None:
+            return self.table_state()
+        if self.waiting.services:
+            return None
+        if "services" in self.waiting.unknown:
+            return TableState("unread", self.unknown_words())
+        return TableState("empty", tr("No queue of a service is in this store."))
+
+    def totals_state(self) -> TableState | None:
+        """Return the message that replaces the totals. None if there are some."""
+        return self.table_state() if not self.totals else None
+
     def row_like(self, previous: WaitingMessage | None) -> int:
         """The number of the row that was chosen before, in the new rows; the first one if it is gone."""
         if previous is None:
@@ -308,7 +322,9 @@ WAITING = RecordKind(
 
 def _service_name(service: ServiceProgress) -> str:
     name = tr(SERVICE_WORDS[service.service])
-    return f"{name} {service.queue_id + 1}" if service.service == "level" else name
+    numbers = {"level": service.queue_id + 1, "revive": service.queue_id}
+    number_text = f" {numbers[service.service]}" if service.service in numbers else ""
+    return name + number_text
 
 
 def _progress_chip(service: ServiceProgress) -> Chip:
