@@ -58,6 +58,8 @@ def configuration(broker: Broker, request: Command, _header: Header, _connection
         numbers["stateVersion"] = 0
     version = json.dumps(dict(sorted(numbers.items())), separators=(",", ":"))
     lines = broker.config.lines() + key_value_pairs(broker.store.config)
+    if broker.store.rules.major >= 5:
+        lines.append(("useServerSideResetOffset", "true"))
     return answer_to(request, fields={"version": version}, body="".join(f"{k}={v}\n" for k, v in lines).encode())
 
 

@@ -8,7 +8,7 @@ import argparse
 import shlex
 from typing import Any
 
-from engine.cli.commands import groups, mqadmin_cluster, mqadmin_files
+from engine.cli.commands import groups, mqadmin_cluster, mqadmin_files, mqadmin_offsets
 from engine.cli.commands.config import range_text
 from engine.cli.commands.message import show
 from engine.cli.commands.units import print_unit, unit_of
@@ -92,6 +92,7 @@ def register(commands: Any) -> None:
     _add(commands, "topicStatus", _topic_status, "show offsets and times of a topic's queues", "-t Orders")
     mqadmin_cluster.register(commands)
     mqadmin_files.register(commands)
+    mqadmin_offsets.register(commands)
 
 
 def _add(commands: Any, name: str, run: Any, summary: str, *options: str) -> argparse.ArgumentParser:
