@@ -17,7 +17,9 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Literal, cast
 
-from engine.capsule import elided, unit_columns
+import numpy as np
+
+from engine.capsule import elided, index_columns, queue_columns, unit_columns
 from engine.capsule.container import BadCapsule, Block, BlockKind, CapsuleFile, CapsuleReader, Directory
 from engine.capsule.numbers import BadColumns
 from engine.capsule.recognition import LEFT_OUT
@@ -27,6 +29,7 @@ from engine.mapped.reading import SystemDisk
 from engine.sentences import sentence
 from engine.times import time_text
 
+_MAX_SLOTS = 1 << 28
 CACHE_BYTES = 64 << 20
 """Decoded bytes that stay in memory."""
 
@@ -52,6 +55,8 @@ class CapsuleDisk(SystemDisk):
         self._cache: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._cached_bytes = 0
         self._lock = threading.Lock()
+        self._links: tuple[int, index_columns.Links] | None = None
+        self._links_lock = threading.Lock()
 
     def close(self) -> None:
         """Close the capsule; nothing can be read afterwards."""
@@ -225,7 +230,11 @@ class CapsuleDisk(SystemDisk):
                 self._cache.move_to_end(key)
                 return data
         try:
-            data = decode_block(block, self._capsule.unpacked(block), _base(self.directory.files[number]))
+            unpacked = self._capsule.unpacked(block)
+            if block.kind in {BlockKind.INDEX_SLOTS, BlockKind.INDEX_ENTRIES}:
+                data = self._decoded_index(number, block, unpacked)
+            else:
+                data = decode_block(block, unpacked, _base(self.directory.files[number]))
         except BadColumns as error:
             problem = sentence("expected {n:,} bytes of a file in the block, found other data", n=block.length)
             raise self._capsule.bad(block.offset, problem) from error
@@ -238,6 +247,40 @@ class CapsuleDisk(SystemDisk):
                 self._cached_bytes -= len(oldest)
         return data
 
+    def _decoded_index(self, number: int, block: Block, unpacked: bytes) -> bytes:
+        """Return slots or entries of an index file: they follow from all hashes of the file."""
+        links = self._links_of(number)
+        area_start, item_bytes = index_columns.HEADER_BYTES, index_columns.SLOT_BYTES
+        if block.kind == BlockKind.INDEX_ENTRIES:
+            area_start += item_bytes * self.directory.files[number].slots
+            item_bytes = index_columns.ENTRY_BYTES
+        first, remainder = divmod(block.start - area_start, item_bytes)
+        count = block.length // item_bytes
+        expected = links.slots if block.kind == BlockKind.INDEX_SLOTS else links.previous
+        if remainder or not 0 <= first <= first + count <= len(expected) or count * item_bytes != block.length:
+            raise BadColumns
+        decode = index_columns.decode_slots if block.kind == BlockKind.INDEX_SLOTS else index_columns.decode_entries
+        return decode(unpacked, expected[first : first + count])
+
+    def _links_of(self, number: int) -> index_columns.Links:
+        """Return the links of an index file. Those of the file that was needed last stay in memory."""
+        with self._links_lock:
+            if self._links is None or self._links[0] != number:
+                slots = self.directory.files[number].slots
+                start = index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots
+                hashes = []
+                for block in self._capsule.blocks[number]:
+                    if block.kind == BlockKind.INDEX_ENTRIES and block.start >= start:
+                        count = block.length // index_columns.ENTRY_BYTES
+                        hashes.append(index_columns.hashes_of(self._capsule.unpacked(block), count))
+                    elif block.start >= start and block.kind == BlockKind.ZERO:
+                        break  # behind the entries; there is none between them
+                if not 0 < slots <= _MAX_SLOTS:
+                    raise BadColumns
+                links = index_columns.links_of(np.concatenate(hashes or [np.zeros(0, np.int32)]), slots)
+                self._links = number, links
+            return self._links[1]
+
 
 def decode_block(block: Block, data: bytes, base: int) -> bytes:
     """Return the bytes of a file that the unpacked ``data`` of ``block`` stands for; ``base`` is the physical offset of
@@ -246,6 +289,8 @@ def decode_block(block: Block, data: bytes, base: int) -> bytes:
     match block.kind:
         case BlockKind.WITHOUT_BODIES:
             data = elided.decode(data, block.length)
+        case BlockKind.QUEUE_ENTRIES:
+            data = queue_columns.decode(data, block.length)
         case BlockKind.UNITS:
             data = unit_columns.decode(data, block.length, base + block.start)
         case _:

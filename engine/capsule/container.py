@@ -49,6 +49,12 @@ class BlockKind(IntEnum):
     """Units of a commit log by columns (:mod:`engine.capsule.unit_columns`)."""
     LEFT_OUT = 4
     """Nothing is stored, and the bytes are not known: reading them fails."""
+    QUEUE_ENTRIES = 5
+    """Entries of a consume queue by columns (:mod:`engine.capsule.queue_columns`)."""
+    INDEX_SLOTS = 6
+    """What differs in the slots of an index file (:mod:`engine.capsule.index_columns`)."""
+    INDEX_ENTRIES = 7
+    """Entries of an index file by columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,8 @@ class Block:
 class CapsuleFile:
     """A file or folder of the store, or a link to nothing; other links are what they lead to.
 
-    ``path`` is relative to the store. ``error`` is the reason why it could not be read when the capsule was made.
+    ``path`` is relative to the store, ``slots`` the number of slots of an index file. ``error`` is the reason why it
+    could not be read when the capsule was made.
     """
 
     path: str
@@ -83,6 +90,7 @@ class CapsuleFile:
     allocated_blocks: int = 0
     links: int = 1
     error: str = ""
+    slots: int = 0
 
 
 @dataclass(slots=True)

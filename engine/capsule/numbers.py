@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 _U32 = struct.Struct(">I")
@@ -76,6 +77,23 @@ class ColumnWriter:
         chosen = costs.index(min(costs))
         width, planes = forms[chosen]
         self._pieces += [bytes((chosen, width)), planes]
+
+    def codes(self, values: Int64) -> None:
+        """Write numbers of which few are different as a table and their numbers there, others as :meth:`numbers`."""
+        table, ids = np.unique(values, return_inverse=True)
+        if not 1 < len(table) <= _MAX_TABLE:
+            self._pieces.append(b"\0")
+            self.numbers(values)
+            return
+        self._pieces.append(b"\1")
+        self.number(len(table))
+        self.numbers(table)
+        self._pieces.append(ids.astype(np.uint8).tobytes())
+
+    def words(self, values: Int32) -> None:
+        """Write numbers without any order: the bytes of each place, one after the other."""
+        rows = values.astype(">i4").view(np.uint8).reshape(len(values), 4)
+        self._pieces.append(np.ascontiguousarray(rows.T).tobytes())
 
     def texts(self, values: Sequence[bytes]) -> None:
         """Write texts by what they have in common."""
@@ -170,6 +188,16 @@ class ColumnReader:
         unsigned = zigzag.view("<u8").reshape(count).astype(np.uint64)
         values = (unsigned >> np.uint64(1)).view(np.int64) ^ -(unsigned & np.uint64(1)).view(np.int64)
         return np.cumsum(values) if form == DELTA else values
+
+    def codes(self, count: int) -> Int64:
+        if not self.take(1)[0]:
+            return self.numbers(count)
+        table = self.numbers(self.number())
+        return table[np.frombuffer(self.take(count), np.uint8)]
+
+    def words(self, count: int) -> Int32:
+        rows = np.frombuffer(self.take(4 * count), np.uint8).reshape(4, count)
+        return np.ascontiguousarray(rows.T).view(">i4").reshape(count).astype(np.int32)
 
     def texts(self, count: int) -> list[bytes]:
         form = self.take(1)[0]

@@ -6,6 +6,7 @@ and bodies with a wrong checksum, are damage: they are kept up to a limit, becau
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import struct
@@ -15,15 +16,17 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from engine import __version__
-from engine.capsule import elided, unit_columns
+from engine.capsule import elided, index_columns, queue_columns, unit_columns
 from engine.capsule.capsule_disk import decode_block
 from engine.capsule.container import Block, BlockKind, CapsuleFile, CapsuleWriter, Directory
 from engine.capsule.elided import LeftOutBody
 from engine.capsule.numbers import BadColumns
 from engine.codec import filler
 from engine.codec.crc import MASK, crc32
+from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.message import COMPRESSED, INNER_BATCH, MAGIC_BLANK, Frame, check_frame
 from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_in
 from engine.codec.unit_flavours import MAGIC_BYTES
@@ -48,6 +51,9 @@ _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 _SYS_FLAG = 36
 """Position of sysFlag in a unit."""
 _PIECE_BYTES: Final = 1 << 20
+_QUEUE_PIECE_BYTES: Final = 50_000 * queue_columns.ENTRY_BYTES
+_SLOTS_PIECE_BYTES: Final = 1 << 20
+_ENTRIES_PIECE_BYTES: Final = 50_000 * index_columns.ENTRY_BYTES
 _MIN_ZERO_BYTES: Final = 4096
 """Fewer zero bytes in a row belong to what is beside them."""
 _MAX_GAP_BYTES: Final = 64
@@ -138,6 +144,7 @@ class _Making:
         self._on_progress = on_progress
         self._done = 0
         self._damage_left = DAMAGE_MAX_BYTES
+        self._slots: dict[str, int] | None = None
         self.summary = CapsuleSummary()
 
     def write(self, writer: CapsuleWriter, now_ms: int) -> None:
@@ -188,8 +195,14 @@ class _Making:
             writer.add(number, BlockKind.LEFT_OUT, 0, entry.size)
             return
         try:
-            if entry.path.startswith(_PARTS_WITHOUT_UNITS):
-                self._write_bytes(writer, number, file)
+            slots = self._index_slots().get(path, 0)
+            if entry.path.startswith("consumequeue/") and not file.size % queue_columns.ENTRY_BYTES:
+                self.write_bytes(writer, number, file, piece_bytes=_QUEUE_PIECE_BYTES, encode=_queue_block)
+            elif slots and file.size >= index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots:
+                entry.slots = slots
+                _IndexFile(self, writer, number, file, slots).write()
+            elif entry.path.startswith(_PARTS_WITHOUT_UNITS):
+                self.write_bytes(writer, number, file)
             else:
                 _LogFile(self, writer, number, file, entry.path).write()
         finally:
@@ -199,15 +212,38 @@ class _Making:
         """Return what the system said about the file that cannot be read."""
         return next((item.error for item in reversed(self._reading.unread) if item.file == path), error.what)
 
-    def _write_bytes(self, writer: CapsuleWriter, number: int, file: _SourceFile) -> None:
-        for start in range(0, file.size, _PIECE_BYTES):
-            size = min(_PIECE_BYTES, file.size - start)
-            data = b"" if file.is_hole(start, size) else file.read(start, size)
+    def _index_slots(self) -> dict[str, int]:
+        """Return the number of slots of each index file by its path; files of which it is not known are left out."""
+        if self._slots is None:
+            self._slots = {}
+            with contextlib.suppress(CannotRead):
+                readers = self._store.index_files()
+                self._slots = {reader.path: reader.geometry.slots for reader in readers if reader.geometry is not None}
+        return self._slots
+
+    def write_bytes(
+        self,
+        writer: CapsuleWriter,
+        number: int,
+        file: _SourceFile,
+        start: int = 0,
+        *,
+        piece_bytes: int = _PIECE_BYTES,
+        encode: Callable[[bytes], tuple[BlockKind, bytes]] | None = None,
+    ) -> None:
+        """Write the file from ``start`` on, as bytes or as what ``encode`` makes of each piece."""
+        for position in range(start, file.size, piece_bytes):
+            size = min(piece_bytes, file.size - position)
+            is_hole = file.is_hole(position, size)
+            data = b"" if is_hole else file.read(position, size)
             self.advance(size)
-            if not any(data) and (data or file.is_hole(start, size)):
-                writer.add(number, BlockKind.ZERO, start, size)
+            if is_hole or (len(data) == size and not any(data)):
+                writer.add(number, BlockKind.ZERO, position, size)
+            elif encode is not None and len(data) == size:
+                kind, encoded = encode(data)
+                writer.add(number, kind, position, size, encoded)
             else:
-                self.add_bytes(writer, number, start, size, data)
+                self.add_bytes(writer, number, position, size, data)
 
     def add_bytes(self, writer: CapsuleWriter, number: int, start: int, size: int, data: bytes) -> None:
         """Add bytes as they are; what is missing of ``size`` could not be read and is left out."""
@@ -257,6 +293,75 @@ class _SourceFile:
     def next_data(self, position: int) -> int:
         """Return the position of the next data at or behind ``position``, the file's size if there is none."""
         return next((max(first, position) for first, last in self._extents if last > position), self.size)
+
+
+class _IndexFile:
+    """Writes the blocks of an index file with ``slots`` slots."""
+
+    def __init__(self, making: _Making, writer: CapsuleWriter, number: int, file: _SourceFile, slots: int) -> None:
+        self._making = making
+        self._writer = writer
+        self._number = number
+        self._file = file
+        self._slots = slots
+        self._entries_start = index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots
+
+    def write(self) -> None:
+        hashes, entries_stop = self._read_hashes()
+        links = index_columns.links_of(hashes, self._slots)
+        self._making.add_bytes(
+            self._writer, self._number, 0, index_columns.HEADER_BYTES, self._file.read(0, index_columns.HEADER_BYTES)
+        )
+        for start in range(index_columns.HEADER_BYTES, self._entries_start, _SLOTS_PIECE_BYTES):
+            self._write_slots(start, min(_SLOTS_PIECE_BYTES, self._entries_start - start), links.slots)
+        for start in range(self._entries_start, entries_stop, _ENTRIES_PIECE_BYTES):
+            self._write_entries(start, min(_ENTRIES_PIECE_BYTES, entries_stop - start), links.previous)
+        self._making.advance(entries_stop)
+        self._making.write_bytes(self._writer, self._number, self._file, entries_stop)
+
+    def _read_hashes(self) -> tuple[npt.NDArray[np.int32], int]:
+        """Return the hashes of all entries up to the last one that is not zero, and where that ends."""
+        pieces, stop = [], self._entries_start
+        whole_entries = (self._file.size - self._entries_start) // index_columns.ENTRY_BYTES
+        area_stop = self._entries_start + whole_entries * index_columns.ENTRY_BYTES
+        for start in range(self._entries_start, area_stop, _ENTRIES_PIECE_BYTES):
+            size = min(_ENTRIES_PIECE_BYTES, area_stop - start)
+            if self._file.is_hole(start, size):
+                pieces.append(np.zeros(size // index_columns.ENTRY_BYTES, np.int32))
+                continue
+            data = self._file.read(start, size)
+            if len(data) < size:
+                break
+            used = -(-len(data.rstrip(b"\0")) // index_columns.ENTRY_BYTES) * index_columns.ENTRY_BYTES
+            stop = start + used if used else stop
+            pieces.append(np.frombuffer(data, INDEX_ENTRY)["key_hash"].astype(np.int32))
+        hashes = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+        return hashes[: (stop - self._entries_start) // index_columns.ENTRY_BYTES], stop
+
+    def _write_slots(self, start: int, size: int, slots: npt.NDArray[np.int32]) -> None:
+        data = b"" if self._file.is_hole(start, size) else self._file.read(start, size)
+        if not any(data) and (len(data) == size or self._file.is_hole(start, size)):
+            self._writer.add(self._number, BlockKind.ZERO, start, size)
+        elif len(data) < size:
+            self._making.add_bytes(self._writer, self._number, start, size, data)
+        else:
+            first = (start - index_columns.HEADER_BYTES) // index_columns.SLOT_BYTES
+            expected = slots[first : first + size // index_columns.SLOT_BYTES]
+            encoded = index_columns.encode_slots(data, expected)
+            self._writer.add(self._number, BlockKind.INDEX_SLOTS, start, size, encoded)
+
+    def _write_entries(self, start: int, size: int, previous: npt.NDArray[np.int32]) -> None:
+        first = (start - self._entries_start) // index_columns.ENTRY_BYTES
+        expected = previous[first : first + size // index_columns.ENTRY_BYTES]
+        data = self._file.read(start, size)
+        if len(data) < size:  # it could be read a moment ago
+            raise CannotRead(sentence("the file changed while it was read"), file=self._file.path, offset=start)
+        encoded = index_columns.encode_entries(data, expected)
+        self._writer.add(self._number, BlockKind.INDEX_ENTRIES, start, size, encoded)
+
+
+def _queue_block(data: bytes) -> tuple[BlockKind, bytes]:
+    return BlockKind.QUEUE_ENTRIES, queue_columns.encode(data)
 
 
 class _LogFile:

@@ -12,10 +12,11 @@ from capsule_answers import answer, differences
 from handmade_stores import healthy
 from writing_commands import WRITERS
 
+from engine.bench.data import log_store
 from engine.cli.main import main
 from engine.inspection import open_store
 
-SHORT_GOLDEN = ("crash-flip-5.3.3", "batchcq-5.3.3")
+SHORT_GOLDEN = ("batchcq-5.3.3", "broker-transactions-5.4.0")
 SHORT_BROKEN = ("CL01", "CL03", "CL11", "CL15", "CQ03", "IX06", "CF01", "DL05")
 EVERY_GOLDEN = {path.parent.name for path in golden_stores.GOLDEN.glob("*/store.tar.xz")}
 OTHER_GOLDEN = sorted(EVERY_GOLDEN.difference(SHORT_GOLDEN))
@@ -71,6 +72,13 @@ def test_no_body_is_in_a_capsule(store, tmp_path, capsys):
     assert '"bodySha256":null' in capsys.readouterr().out
     assert main(["units", str(capsule), "--where", "body matches /x/"]) == 2
     assert "a capsule has no bodies" in capsys.readouterr().err
+
+
+def test_a_capsule_has_at_most_2_percent_of_a_log_of_1_kib_messages(tmp_path, capsys):
+    root = log_store(tmp_path, "1k", 8 << 20)
+    assert main(["dispatch", str(root), "--yes", "--no-backup"]) == 0
+    assert main(["capsule", str(root), "-o", str(tmp_path / "x.capsule")]) == 0
+    assert (tmp_path / "x.capsule").stat().st_size < 0.02 * (8 << 20)
 
 
 def test_what_cannot_be_read_is_left_out_on_request(store, tmp_path, capsys):

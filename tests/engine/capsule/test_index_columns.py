@@ -1,0 +1,42 @@
+"""Slots and entries of an index file return; links that follow from the hashes take no bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.capsule import index_columns
+from engine.capsule.numbers import BadColumns
+
+SLOTS = 7
+ENTRIES = st.lists(st.binary(min_size=20, max_size=20), max_size=20)
+
+
+def hashes(data: bytes) -> np.ndarray:
+    return np.array([int.from_bytes(data[n : n + 4], "big", signed=True) for n in range(0, len(data), 20)], np.int32)
+
+
+@given(ENTRIES, st.binary(min_size=4 * SLOTS, max_size=4 * SLOTS))
+def test_anything_returns(entries, slots):
+    data = b"".join(entries)
+    links = index_columns.links_of(hashes(data), SLOTS)
+    encoded = index_columns.encode_entries(data, links.previous)
+    assert index_columns.decode_entries(encoded, links.previous) == data
+    assert index_columns.hashes_of(encoded, len(entries)).tolist() == hashes(data).tolist()
+    assert index_columns.decode_slots(index_columns.encode_slots(slots, links.slots), links.slots) == slots
+
+
+def test_a_chain_follows_from_the_hashes():
+    links = index_columns.links_of(np.array([0, 3, 10, -4, 4, 17], np.int32), SLOTS)
+    assert links.previous.tolist() == [0, 0, 1, 0, 0, 2]
+    assert links.slots.tolist() == [0, 0, 0, 5, 4, 0, 0]
+
+
+def test_cut_columns_are_refused():
+    expected = np.zeros(10, np.int32)
+    encoded = index_columns.encode_entries(bytes(range(200)), expected)
+    for length in range(len(encoded)):
+        with pytest.raises(BadColumns):
+            index_columns.decode_entries(encoded[:length], expected)
