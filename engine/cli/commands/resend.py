@@ -16,17 +16,15 @@ from engine.cli.serving import address_list, ended_by_signals
 from engine.client.errors import WrongMessage
 from engine.client.instance import ClientInstance
 from engine.client.messages import check_topic
-from engine.codec.message import Unit
 from engine.english import number_of
 from engine.errors import UsageError
-from engine.inspection.matching import matching_units
 from engine.inspection.snapshot import StoreSnapshot
-from engine.query import Filter, parse
+from engine.query import parse
 from engine.resend.journal import REFUSED, SENT, UNKNOWN, Journal
-from engine.resend.originals import DEAD_LETTER, DELAYED, HALF, RETRY, StoredMessage, messages_of
+from engine.resend.originals import DEAD_LETTER, DELAYED, HALF, RETRY
 from engine.resend.resend_plan import Decision, PlannedMessage, ResendPlan, plan_resend
 from engine.resend.sending import Destination, NotReached, SendOutcome, resend
-from engine.sentences import sentence
+from engine.resend.store_messages import default_journal, matching, read_planned
 
 COLUMNS = (
     Column("Physical offset", "physicalOffset", "number"),
@@ -114,20 +112,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
             raise UsageError(str(error)) from error
     with open_named_store(args, out) as store:
         store.require("log")
-        journal_path = args.journal or store.path.with_name(f"{store.path.name}.resent.jsonl")
+        journal_path = args.journal or default_journal(store.path)
         with Journal(journal_path) as journal:
-            with Progress("read", store.log.end_offset - max(store.log.min_offset, 0), out.quiet) as progress:
-                units = _units(store, unit_filter, progress)
+            begin = max(store.log.min_offset, 0)
+            with Progress("read", store.log.end_offset - begin, out.quiet) as progress:
+                units = matching(store, unit_filter, lambda offset: progress.update(offset - begin))
                 plan = plan_resend(units, journal, args.topic, resend_unknown=args.resend_unknown)
             store.refuse_unread("nothing is sent without it")
             return asyncio.run(_Resending(args, out, store, journal).run(plan))
-
-
-def _units(store: StoreSnapshot, unit_filter: Filter, progress: Progress) -> Iterator[Unit]:
-    begin = max(store.log.min_offset, 0)
-    for item in matching_units(store.log, unit_filter, on_progress=lambda offset: progress.update(offset - begin)):
-        if isinstance(item, Unit):
-            yield item
 
 
 class _Resending:
@@ -173,7 +165,7 @@ class _Resending:
             try:
                 handled = await resend(
                     plan.to_send,
-                    self._read,
+                    lambda planned: read_planned(self._store, planned),
                     destination,
                     self._journal,
                     rate=args.rate,
@@ -189,15 +181,6 @@ class _Resending:
                 return 130
         is_complete = handled == len(plan.to_send) == self._results[SENT]
         return 0 if is_complete and not plan.count(Decision.CANNOT) and not plan.count(Decision.NOT_KNOWN) else 1
-
-    def _read(self, planned: PlannedMessage) -> StoredMessage | str:
-        identity = planned.identity
-        unit = self._store.log.seen_at(identity.physical_offset)
-        if isinstance(unit, Unit) and unit.store_timestamp == identity.store_timestamp and unit.crc != "bad":
-            for message in messages_of(unit):
-                if message.member == identity.member and message.unique_key == identity.unique_key:
-                    return message
-        return sentence("the message is no longer in the log")
 
     def _print_result(self, planned: PlannedMessage, outcome: SendOutcome) -> None:
         self._results[outcome.state] += 1
