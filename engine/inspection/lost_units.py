@@ -16,6 +16,7 @@ from engine.codec.salvage import Entry, FieldFault, Salvage, salvage, salvage_ov
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead
 from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
@@ -71,7 +72,10 @@ def lost_units(store: StoreSnapshot, offset: int, size: int, max_units: int = MA
     ``max_units`` at most.
     """
     end = offset + size
-    entries = {queue_entry.offset: queue_entry for queue_entry in entries_into(store, offset, end, max_units)}
+    entries: dict[int, EntryIntoDamage] = {}
+    for queue_entry in entries_into(store, offset, end, max_units):
+        if queue_entry.offset not in entries or not queue_entry.topic.startswith(LMQ_PREFIX):
+            entries[queue_entry.offset] = queue_entry  # of a light message: that of its own queue
     try:
         data = memoryview(store.log.read(offset, min(size, MAX_READ_BYTES)))  # slices of it make no copies
     except CannotRead:
@@ -113,8 +117,10 @@ def lost_at(store: StoreSnapshot, place: int) -> tuple[Damage, list[LostUnit]] |
 
 
 def entry_at(store: StoreSnapshot, offset: int) -> Entry | None:
-    """The entry of a simple queue that points to ``offset``; None if there is none or more than one."""
-    entries = list(entries_into(store, offset, offset + 1, 2))
+    """The entry of a simple queue that points to ``offset``; None if there is none or more than one. Those of light
+    queues do not count: a light message is in its own queue, too.
+    """
+    entries = [entry for entry in entries_into(store, offset, offset + 1, 2) if not entry.topic.startswith(LMQ_PREFIX)]
     if len(entries) != 1:
         return None
     return Entry(entries[0].size, entries[0].topic, entries[0].queue_id, entries[0].number)

@@ -118,6 +118,7 @@ def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = 
     misplaced = {*stale[:MAX_STALE_UNITS], *odd_units}
     for offset in sorted(misplaced):
         mender.address(offset)
+    mender.place_by_number(stale[:MAX_STALE_UNITS])
     for offset in bodies:
         if offset not in misplaced:
             mender.body(offset, kept_to)
@@ -382,17 +383,38 @@ class _LogMender:
         if unit.crc == "bad" and not is_head_only:
             self.cover(Damage(offset, unit.size, ""), unit.store_timestamp)
             return
-        mended = _encoded(unit, lost, unit.store_timestamp, has_entry=True)
-        raw = self._log.read(offset, unit.size)
-        if mended is None or len(mended) != len(raw) or mended == raw:
-            return
-        changed = [position for position, (old, new) in enumerate(zip(raw, mended, strict=True)) if old != new]
-        start, stop = changed[0], changed[-1] + 1
         name = f"{entry.topic}/{entry.queue_id}/{entry.queue_offset}"
         why = sentence("the queue has this message as {name}, and its own fields say something else", name=name)
-        self._write(self.plan, offset + start, mended[start:stop], why)
+        if self._rewrite(unit, lost, why):
+            self.plan.unverified += is_head_only
+
+    def place_by_number(self, offsets: Sequence[int]) -> None:
+        """Mend messages that say another place in the log, and to which no queue entry leads, if the messages around
+        them lack just their queue offsets: then they belong where they stand.
+        """
+        units = [unit for offset in offsets if isinstance(unit := self._log.unit_at(offset), Unit)]
+        units = [unit for unit in units if unit.crc != "bad" and entry_at(self._store, unit.offset) is None]
+        if not units:
+            return
+        for unit, around in zip(units, numbers_around(self._store, [(u.offset, u.end) for u in units]), strict=True):
+            place = QueuePlace(unit.topic, unit.queue_id, unit.queue_offset)
+            if place in around.missing() and self._file_name(unit.offset) is not None:
+                lost = LostUnit(unit.offset, unit.size, *place, None)
+                name = f"{place.topic}/{place.queue_id}/{place.queue_offset}"
+                why = sentence("the messages around it lack {name}: it belongs here", name=name)
+                self._rewrite(unit, lost, why)
+
+    def _rewrite(self, unit: Unit, lost: LostUnit, why: str) -> bool:
+        """Write the fields of a unit as ``lost`` says them; returns False if nothing can or has to be changed."""
+        mended = _encoded(unit, lost, unit.store_timestamp, has_entry=True)
+        raw = self._log.read(unit.offset, unit.size)
+        if mended is None or len(mended) != len(raw) or mended == raw:
+            return False
+        changed = [position for position, (old, new) in enumerate(zip(raw, mended, strict=True)) if old != new]
+        start, stop = changed[0], changed[-1] + 1
+        self._write(self.plan, unit.offset + start, mended[start:stop], why)
         self.plan.restored.append(lost)
-        self.plan.unverified += is_head_only
+        return True
 
     def body(self, offset: int, kept_to: int) -> None:
         """Mend a message whose body does not match its CRC.

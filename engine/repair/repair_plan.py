@@ -18,7 +18,15 @@ from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
-from engine.repair import file_lengths, index_links, log_damage, missing_files, queue_entries, state_files
+from engine.repair import (
+    file_lengths,
+    index_entries,
+    index_links,
+    log_damage,
+    missing_files,
+    queue_entries,
+    state_files,
+)
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
@@ -31,6 +39,7 @@ NAMES = (
     missing_files.NAME,
     log_damage.NAME,
     queue_entries.NAME,
+    index_entries.NAME,
     index_links.NAME,
     state_files.CHECKPOINT,
 )
@@ -145,6 +154,7 @@ def plan_repairs(
         missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
         queue_entries.NAME: lambda store, state: queue_entries.repair_queues(store, state.findings),
+        index_entries.NAME: lambda store, state: index_entries.repair_index_entries(store, state.findings),
         index_links.NAME: lambda store, state: index_links.repair_index(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
     }

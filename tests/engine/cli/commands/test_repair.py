@@ -110,9 +110,9 @@ def test_a_sound_store_says_so(tmp_path, capsys):
 def test_what_cannot_be_mended_is_named(tmp_path, capsys):
     store = healthy()
     root = store.write(tmp_path / "store")
-    BROKEN["IX06"](root, store)
+    BROKEN["IX11"](root, store)
     assert main(["repair", str(root)]) == 0
-    assert "can be mended by changing bytes:\n  IX06" in capsys.readouterr().out
+    assert "can be mended by changing bytes:\n  IX11" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["--plan", "--apply"], ["--finding", "XX99"], ["--to", "x", "--apply"]], ids=str)

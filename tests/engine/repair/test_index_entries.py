@@ -1,0 +1,81 @@
+"""The entries of index files are written again from the log, with the bytes that RocketMQ wrote."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from broken_stores import BROKEN
+from handmade_stores import healthy
+from planted_faults import patch
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.mapped.disk import RealDisk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import PatchList
+from engine.repair.index_entries import repair_index_entries
+from engine.repair.repair import Repair
+from engine.rules.findings import Finding
+
+
+def mended(root: Path) -> Repair | None:
+    with open_store(root) as store:
+        repair = repair_index_entries(store, [item for item in check(store) if isinstance(item, Finding)])
+    if repair is not None:
+        apply_patches(root, PatchList(repair.patches), RealDisk())
+    return repair
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (root / "index").iterdir()}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["clean-4.9.8", "clean-5.3.3", "broker-tags-5.5.1"])
+@pytest.mark.parametrize("damage", ["overwritten", "cut", "empty"])
+def test_a_damaged_file_gets_the_bytes_that_rocketmq_wrote(golden, tmp_path, name, damage):
+    root = Path(shutil.copytree(golden(name), tmp_path / "store"))
+    written = contents(root)
+    files = sorted((root / "index").iterdir())
+    for file in files[1:-1:4] if len(files) > 2 else files[:1]:
+        size = file.stat().st_size
+        match damage:
+            case "overwritten":
+                patch(file, size - 2000, b"\x5a" * 700)
+            case "cut":
+                os.truncate(file, size - 300)
+            case "empty" if len(files) > 2:
+                os.truncate(file, 0)
+    if contents(root) != written:
+        assert mended(root) is not None
+        assert contents(root) == written
+
+
+def test_two_damaged_files_in_a_row_are_left_alone(golden, tmp_path):
+    """Where one ends and the other begins is not known."""
+    root = Path(shutil.copytree(golden("clean-5.3.3"), tmp_path / "store"))
+    for file in sorted((root / "index").iterdir())[2:4]:
+        os.truncate(file, 0)
+    assert mended(root) is None
+
+
+@pytest.mark.parametrize("rule", ["IX07", "IX11"])
+def test_an_index_of_another_log_is_left_alone(tmp_path, rule):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN[rule](root, store)
+    assert mended(root) is None
+
+
+def test_nothing_is_done_where_the_log_is_damaged(golden, tmp_path):
+    """The keys of the damaged messages are not known."""
+    root = Path(shutil.copytree(golden("clean-5.3.3"), tmp_path / "store"))
+    file = sorted((root / "index").iterdir())[0]
+    patch(file, file.stat().st_size - 2000, b"\x5a" * 700)
+    with open_store(root) as store:
+        offset = store.index_files()[0].header.begin_phy_offset
+    patch(root / "commitlog" / f"{0:020d}", offset + 10, bytes(3000))
+    assert mended(root) is None
