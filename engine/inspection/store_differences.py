@@ -37,6 +37,8 @@ MAX_STEPS_APART = 4096
 NO_END = 1 << 62
 DATA_VERSION = "dataVersion"
 MAX_HASHES = 4
+MAX_CHANGED_IN_PLACE = 16
+"""Items at the end of both logs that differ at the same offsets; more of them are other messages."""
 PROBE_COUNT = 16
 """Offsets at which both logs are read to see whether they hold the same messages at the same offsets."""
 
@@ -252,15 +254,16 @@ def _compare_units(
             elif not is_equal:
                 apart.append((item, other_item))
             item, other_item = next(walk), next(other_walk)
-    if _have_units(apart):
+    if _are_shifted(apart) or len(apart) > MAX_CHANGED_IN_PLACE:
         return apart_offset, True
     rows.add(apart, end_offset)
     return end_offset, False
 
 
-def _have_units(pairs: Pairs) -> bool:
-    """Return True if both logs have units among the items."""
-    return all(any(isinstance(pair[side], Unit) for pair in pairs) for side in (0, 1))
+def _are_shifted(pairs: Pairs) -> bool:
+    """Return True if both logs have units among the items, and not all of them at the same offsets."""
+    have_units = all(any(isinstance(pair[side], Unit) for pair in pairs) for side in (0, 1))
+    return have_units and any(None in pair for pair in pairs)
 
 
 def _is_equal(store: StoreSnapshot, other_store: StoreSnapshot, item: Item, other_item: Item) -> bool:
@@ -285,7 +288,7 @@ class _UnitRows:
 
     def add(self, items: Pairs, end_offset: int) -> None:
         """Add pairs of items, or items without a partner, up to ``end_offset``, where both logs agree again."""
-        if _have_units(items):
+        if _are_shifted(items):
             self._add_messages(items, end_offset)
             return
         for item, other_item in items:

@@ -815,6 +815,13 @@ COMMANDS = (
         keys=("Ctrl+Shift+J",),
     ),
     Command(
+        "compare.previous",
+        words("Previous difference of the two stores"),
+        "Window",
+        lambda p: p.workspace.comparison.previous(),
+        keys=("Ctrl+Alt+J",),
+    ),
+    Command(
         "compare.table",
         words("All differences of the two stores…"),
         "Window",

@@ -10,6 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import StoreError
+from viewer.compare.difference_steps import DifferenceSteps, find_counterpart, read_steps, steps_at_opening
+from viewer.compare.differences_model import place_of
 from viewer.compare.first_difference import Difference, end_of_shown_unit, first_difference, sentence
 from viewer.look.assets import tr
 from viewer.runtime import places
@@ -19,6 +21,7 @@ from viewer.shell.windows import open_beside
 from viewer.widgets.record_state import State
 
 if TYPE_CHECKING:
+    from engine.inspection.difference_rows import Row
     from viewer.compare.differences import DifferencesBox
     from viewer.runtime.store_session import StoreSession
     from viewer.shell.main_window import MainWindow
@@ -35,6 +38,11 @@ class Comparison:
         self.other_window: MainWindow | None = None
         self.is_following = False
         """True while the other window leads."""
+        self._led_place: Place | None = None
+        """The last place whose message is looked for in the other log."""
+        self._steps: DifferenceSteps | None = None
+        self._compared: tuple[object, ...] = ()
+        """The sessions and ends of the logs that were compared."""
 
     def table(self) -> DifferencesBox | None:
         """Show all differences as a table; ask for the other store if none is open beside this one."""
@@ -96,7 +104,40 @@ class Comparison:
         """Go to the first difference once ``other_window`` has its store, unless it was untied meanwhile."""
         if self.other_window is other_window:
             self.show_tie()
-            self.next(0)
+            self._window.jobs.start(self._begin_at_first())
+
+    async def _begin_at_first(self) -> None:
+        """Go to the first difference: of bytes if the offsets of both logs agree, else of messages."""
+        sessions = self._sessions()
+        if sessions is None:
+            return
+        store, other_store = sessions[0].snapshot, sessions[1].snapshot
+        try:
+            self._steps = await self._window.jobs.quick(lambda: steps_at_opening(store, other_store))
+        except (StoreError, OSError) as error:
+            self._window.say(str(error))
+            return
+        self._compared = ()
+        self._share_ranges()
+        if self._steps.apart:
+            await self.step(1)
+        else:
+            await self.find(0)
+
+    def _share_ranges(self) -> None:
+        """Let the other window know where the offsets of the logs do not agree."""
+        if self._steps is not None and self.other_window is not None:
+            self.other_window.workspace.comparison.take_ranges(self._steps.apart)
+
+    def take_ranges(self, apart: list[tuple[int, int]]) -> None:
+        """Take the ranges in which a message has another offset in the other log."""
+        self._steps, self._compared = DifferenceSteps(apart=list(apart)), ()
+
+    def _sessions(self) -> tuple[StoreSession, StoreSession] | None:
+        window, other_window = self._window, self.other_window
+        if window.session is None or other_window is None or other_window.session is None or other_window.closed:
+            return None
+        return window.session, other_window.session
 
     def show_tie(self) -> None:
         """Show above the views which store this window is tied to."""
@@ -107,7 +148,12 @@ class Comparison:
         path = other_window.session.shown_path if other_window.session is not None else ""
         text = tr("Linked to {path}: both windows go to the same place of the log.", path=path)
         text = text if path else tr("Linked to another store: it is being opened.")
-        steps = ((tr("Next difference"), lambda: self.next()), (tr("Unlink"), self.untie))  # noqa: PLW0108
+        steps = (
+            (tr("Previous difference"), self.previous),
+            (tr("Next difference"), lambda: self.next()),  # noqa: PLW0108
+            (tr("All differences"), lambda: self.table()),  # noqa: PLW0108
+            (tr("Unlink"), self.untie),
+        )
         window.tied.show_state(State("note", text, steps=steps))
 
     def untie(self) -> None:
@@ -118,9 +164,62 @@ class Comparison:
                 window.tied.show_state(None)
                 window.tie(False)
 
-    def next(self, start: int | None = None) -> None:
-        """Go to the next byte that differs, from ``start`` or from behind the place in front."""
-        self._window.jobs.start(self.find(start))
+    def next(self) -> None:
+        """Go to the next difference of the logs, from the place in front."""
+        self._window.jobs.start(self.step(1))
+
+    def previous(self) -> None:
+        """Go to the previous difference of the logs, from the place in front."""
+        self._window.jobs.start(self.step(-1))
+
+    async def step(self, direction: int) -> Row | None:
+        """Go to the next (1) or previous (−1) difference and return it. The logs are compared if they changed."""
+        window, sessions = self._window, self._sessions()
+        if sessions is None:
+            window.say(tr("Nothing to compare with: open another store beside this one."))
+            return None
+        store, other_store = sessions[0].snapshot, sessions[1].snapshot
+        compared = (*sessions, store.log.max_offset, other_store.log.max_offset)
+        if self._steps is None or compared != self._compared:
+            try:
+                self._steps = await window.jobs.run(
+                    tr("Comparing two logs"), lambda control: read_steps(control, store, other_store)
+                )
+            except (Cancelled, StoreError, OSError) as error:
+                window.say(str(error))
+                return None
+            self._compared = compared
+            self._share_ranges()
+        place = window.history.current
+        offset = place.offset if place is not None and place.kind == "log" else None
+        row = self._steps.step(direction, offset)
+        if row is None:
+            text = tr("No further difference.") if direction > 0 else tr("No earlier difference.")
+            for store_window in (window, self.other_window):
+                if store_window is not None:
+                    store_window.say(text)
+            return None
+        await self._show(row, self._steps.words())
+        return row
+
+    async def _show(self, row: Row, text: str) -> None:
+        """Show a difference in the windows whose store has it."""
+        window, other_window = self._window, self.other_window
+        place, other_place = place_of(row, "here"), place_of(row, "there")
+        if other_window is None:
+            return
+        for store_window, store_place in ((window, place), (other_window, other_place)):
+            if store_place is None:
+                continue
+            comparison = store_window.workspace.comparison
+            comparison.is_following = True
+            try:
+                store_window.go(store_place)
+            finally:
+                comparison.is_following = False
+        await window.settled(SETTLE_TIMEOUT_S)
+        for store_window in (window, other_window):
+            store_window.say(text)
 
     async def find(self, start: int | None = None) -> Difference | None:
         """Find the next byte that differs, go to it and return it."""
@@ -160,6 +259,27 @@ class Comparison:
             or place.kind != "log"
         ):
             return
+        steps, offset, session = self._steps, place.offset, self._window.session
+        if steps is None or offset is None or session is None or not steps.is_apart(offset):
+            self._move_other(other_window, place)
+            return
+        store, other_store = session.snapshot, other_window.session.snapshot
+
+        self._led_place = place
+
+        def move(counterpart: int | None) -> None:
+            if other_window is not self.other_window or other_window.closed or self._led_place != place:
+                return
+            if counterpart is None:
+                other_window.say(
+                    tr("This store does not have the message at {offset:,} of the other one.", offset=offset)
+                )
+            else:
+                self._move_other(other_window, places.log(counterpart, place.field))
+
+        self._window.jobs.read(lambda: find_counterpart(store, other_store, offset), move, lambda _error: None)
+
+    def _move_other(self, other_window: MainWindow, place: Place) -> None:
         comparison = other_window.workspace.comparison
         comparison.is_following = True
         try:

@@ -15,6 +15,8 @@ from handmade_stores import healthy
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
+from engine.cli.main import main
+from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
 from viewer.compare.first_difference import sentence
 from viewer.runtime import places
@@ -68,6 +70,12 @@ class Window(QObject):
         """Start a job that the test does not wait for."""
         work.close()
         self.begun += 1
+
+    async def quick(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+    def read(self, work: Callable[[], Any], done: Callable[[Any], None], _failed: object) -> None:
+        done(work())
 
     async def run(self, _title: str, work: Callable[[Any], Any]) -> Any:
         return work(FakeControl())
@@ -221,3 +229,54 @@ def test_a_failed_comparison_shows_a_reason_and_moves_nothing(windows: list[Wind
         assert asyncio.run(window.workspace.comparison.find(0)) is None
     assert window.messages[0] == "[Errno 5] Input/output error"
     assert window.history.current is None
+
+
+def test_steps_lead_to_the_next_and_previous_difference(tmp_path: Path, windows: list[Window]) -> None:
+    healthy_store = healthy()
+    path = healthy_store.write(tmp_path / "one")
+    other_path = Path(shutil.copytree(path, tmp_path / "other"))
+    changed = [healthy_store.units[5].offset, healthy_store.units[40].offset]
+    for offset in changed:
+        flip_byte(other_path, offset + 15)
+    window, other_window, _ = windows
+    tied(window, other_window)
+    with open_store(path) as store, open_store(other_path) as other_store:
+        window.session.snapshot, other_window.session.snapshot = store, other_store
+        rows = [asyncio.run(window.workspace.comparison.step(direction)) for direction in (1, 1, 1, -1, -1)]
+        assert [row and row.offset for row in rows] == [*changed, None, changed[0], None]
+        window.go(places.log(healthy_store.units[20].offset))
+        row = asyncio.run(window.workspace.comparison.step(1))
+        assert row is not None
+        assert row.offset == changed[1]
+    assert window.history.current == other_window.history.current == places.log(changed[1], "queueId")
+    assert window.messages[0].startswith("Difference 1 of 2: differs · ")
+    assert window.messages[2] == "No further difference."
+    assert window.messages[4] == "No earlier difference."
+
+
+def test_the_other_window_goes_to_the_same_message_at_its_own_offset(tmp_path: Path, windows: list[Window]) -> None:
+    """In a store made by ``copy`` the other window went to the same offset, at which there is another message."""
+    healthy_store = healthy()
+    path = healthy_store.write(tmp_path / "one")
+    assert main(["copy", str(path), str(tmp_path / "other"), "--where", "queueOffset > 0"]) == 0
+    window, other_window, _ = windows
+    tied(window, other_window)
+    with open_store(path) as store, open_store(tmp_path / "other") as other_store:
+        window.session.snapshot, other_window.session.snapshot = store, other_store
+        row = asyncio.run(window.workspace.comparison.step(1))
+        assert row is not None
+        assert (row.side, row.is_beyond) == ("here", True)
+        unit = next(unit for unit in store.units() if isinstance(unit, Unit) and unit.queue_offset == 3)
+        window.go(places.log(unit.offset))
+        shown = other_window.history.current
+        assert shown is not None
+        assert shown.offset != unit.offset
+        other_unit = other_store.log.unit_at(shown.offset or 0)
+        assert isinstance(other_unit, Unit)
+        assert (other_unit.topic, other_unit.queue_offset) == (unit.topic, 3)
+        other_window.go(places.log(other_unit.offset))
+        assert window.history.current == places.log(unit.offset), "either leads"
+        missing = next(unit for unit in store.units() if isinstance(unit, Unit) and unit.queue_offset == 0)
+        window.go(places.log(missing.offset))
+        assert other_window.history.current == places.log(other_unit.offset)
+        assert "does not have the message at" in other_window.messages[-1]
