@@ -16,7 +16,7 @@ from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_properties, encode_unit
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.releases import Release, rules_of
-from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
@@ -114,7 +114,7 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
     if half is None:
         raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
     if _too_late(broker, header, half):
-        raise Refused(ResponseCode.ILLEGAL_OPERATION, "")
+        raise Refused(ResponseCode.ILLEGAL_OPERATION, NOT_SET)
     if half.properties.get(properties.PRODUCER_GROUP) != header["producerGroup"]:
         raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
     if half.queue_offset != int(header["tranStateTableOffset"]):
@@ -130,7 +130,7 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
         broker.dispatched()
     decide(broker, half)
     _count(broker, half, decision)
-    return answer_to(request)
+    return answer_to(request, remark=None if decision == COMMIT else NOT_SET)
 
 
 def _count(broker: Broker, half: Unit, decision: int) -> None:

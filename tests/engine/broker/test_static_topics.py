@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from brokers import BrokerClient, asking_broker, run_scenario
+from pops import pop
 from static_topic_brokers import FIRST, MOVED, PLAIN, declare, moved_queue, offset, pulled
 
 from engine.broker.config import BrokerConfig
 from engine.codec.json_dialect import parse
+from engine.codec.message import COMMIT
 from engine.codec.queue_mappings import MappedRange
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import connect
@@ -36,6 +38,24 @@ def test_a_logical_queue_is_another_queue_of_its_broker(tmp_path: Path) -> None:
             await client.ask(15, **PLAIN, commitOffset=1)
             assert await offset(client, 14) == 1
             assert client.server.broker.store.tables.consumer_offset("readers", "T", 1) == 1
+
+    run_scenario(scenario)
+
+
+def test_a_half_message_goes_to_the_leading_queue_and_pops_name_the_brokers_own_queues(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, BrokerConfig(broker_name="a")) as client:
+            await declare(client, {0: (MappedRange(0, 1, "a", 0),), 1: (MappedRange(0, 0, "a", 0),)}, count=2)
+            marks = "UNIQ_KEY\x01U\x02TRAN_MSG\x01true\x02PGROUP\x01senders\x02"
+            half = await client.send("T", b"half", 0, marks, sysFlag=4)
+            assert (half.fields["queueId"], half.fields["queueOffset"]) == ("0", "0")
+            place = int(half.fields["msgId"][-16:], 16)
+            request = {"topic": "T", "producerGroup": "senders", "tranStateTableOffset": 0, "commitLogOffset": place}
+            await client.ask(37, commitOrRollback=COMMIT, **request)
+            client.server.broker.store.wait_dispatched()
+            assert [client.server.broker.store.max_offset_in_queue("T", number) for number in (0, 1)] == [0, 1]
+            assert (await pop(client, topic="T", queueId=0)).fields["msgOffsetInfo"] == ""
+            assert (await pop(client, topic="T", queueId=1)).fields["msgOffsetInfo"] == "0 1 0"
 
     run_scenario(scenario)
 
