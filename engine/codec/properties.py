@@ -94,6 +94,13 @@ def verify_crc(unit: bytes) -> bool | None:
     return tail[len(_CRC_HEAD) : -1] == crc_digits(crc31(unit[:-_CRC_TAIL]))
 
 
+def with_right_crc(unit: bytes) -> bytes:
+    """Return a complete unit with the property CRC at its end put right; unchanged if it carries none."""
+    if verify_crc(unit) is not False:
+        return unit
+    return unit[: -_CRC_TAIL + len(_CRC_HEAD)] + crc_digits(crc31(unit[:-_CRC_TAIL])) + unit[-1:]
+
+
 def crc_digits(crc: int) -> bytes:
     """Return ten decimal digits, least significant first, padded on the right with ``0``."""
     return str(crc)[::-1].ljust(10, "0").encode()

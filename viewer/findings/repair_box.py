@@ -36,6 +36,7 @@ from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import plain
 from viewer.look.theme import px, ui
+from viewer.pane.edit_box import ask_edit, edit_menu
 from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime.command_line import STORE
 from viewer.runtime.jobs import Cancelled
@@ -104,6 +105,9 @@ class RepairBox(QDialog):
         self.redo_step.setObjectName("repair.redoStep")
         self.open_file, self.save = Button(tr("Open patches…")), Button(tr("Save patches…"))
         self.open_file.setObjectName("repair.open")
+        self.add_patch = Button(tr("Add a patch…"))
+        self.add_patch.setObjectName("repair.add")
+        self.add_patch.setMenu(edit_menu(self, self.ask_edit))
         self.as_patched = Button(tr("Show the store as patched"))
         self.as_patched.setObjectName("repair.asPatched")
         self.as_patched.setToolTip(tr("All views then show the store as the taken patches would leave it."))
@@ -144,11 +148,14 @@ class RepairBox(QDialog):
         ):
             QShortcut(keys, self, work)
         take = QShortcut(QKeySequence(Qt.Key.Key_Space), self.patches, self._toggle_current)
-        take.setContext(Qt.ShortcutContext.WidgetShortcut)
+        drop = QShortcut(QKeySequence(Qt.Key.Key_Delete), self.patches, self._drop_current)
+        for shortcut in (take, drop):
+            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
         self.undo_change.clicked.connect(self.ask_undo)
         self.close_button.clicked.connect(self.reject)
         self.compared_head = PaneHead(tr("As it is · as patched"), "", self.as_patched)
-        self.patches_head = PaneHead(tr("Patches"), "", self.undo_step, self.redo_step, self.open_file, self.save)
+        tools = (self.undo_step, self.redo_step, self.add_patch, self.open_file, self.save)
+        self.patches_head = PaneHead(tr("Patches"), "", *tools)
         compared = column(self.compared_head, self.compared, gap=0)
         compared.box.setStretch(1, 1)
         self.detail = Label("", 12, "text2", wrap=True, select=True)
@@ -263,6 +270,20 @@ class RepairBox(QDialog):
         patch_row = self.patches.current_row()
         if patch_row is not None:
             self._followed(TogglePatch(patch_row.n))
+
+    def _drop_current(self) -> None:
+        """Remove the chosen patch from the list if it is the user's; leave it out if it belongs to a repair."""
+        patch_row = self.patches.current_row()
+        if patch_row is None:
+            return
+        if patch_row.repair is None and patch_row.patch in self.session.bench.edits:
+            self.session.bench.drop(patch_row.patch, tr("remove {what}", what=tr("patch {n}", n=patch_row.n)))
+        elif patch_row.taken:
+            self._followed(TogglePatch(patch_row.n))
+
+    def ask_edit(self, kind: str) -> None:
+        """Ask for a change by hand."""
+        ask_edit(self, self.session, kind, say=self._tell)
 
     def cancel(self) -> None:
         """Stop what runs."""
@@ -534,7 +555,7 @@ class RepairBox(QDialog):
             return
         model, bench = self.model, self.session.bench
         is_working = model.running is not None or model.judging is not None
-        has_parts = bool(model.offered) or bool(bench.edits)
+        has_parts = model.offered is not None or bool(bench.edits)
         self._parts.setVisible(has_parts)
         self._parts_end.setVisible(has_parts)
         self._intro.setVisible(has_parts)

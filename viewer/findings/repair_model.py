@@ -378,7 +378,10 @@ class PatchRow:
 
     @property
     def costs(self) -> str:
-        return engine_words(self.patch.costs or (self.repair.costs if self.repair is not None else "")) or tr("nothing")
+        """What the patch costs; "" for a patch of the user's that does not say it."""
+        if self.repair is None:
+            return engine_words(self.patch.costs)
+        return engine_words(self.patch.costs or self.repair.costs) or tr("nothing")
 
     @property
     def file(self) -> str:
@@ -439,7 +442,7 @@ def patch_text(row: PatchRow) -> str:
     parts = [
         plain(row.why),
         tr("Gains: {what}", what=plain(row.gains)) if row.gains else "",
-        tr("Costs: {what}", what=plain(row.costs)),
+        tr("Costs: {what}", what=plain(row.costs)) if row.costs else "",
     ]
     return " · ".join(filter(None, parts))
 

@@ -87,6 +87,7 @@ class UnitsPane(Pane):
         self.table.filters = True
         self.table.copier = self._copied
         self.unit = UnitPanes(self, self._shown_columns)
+        self.unit.statusText.connect(self.statusMessage)
         upper = QWidget()
         self.upper = box = QVBoxLayout(upper)
         box.setContentsMargins(0, 0, 0, 0)

@@ -37,6 +37,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
 from viewer.look.theme import px
+from viewer.pane.edit_box import ask_edit
 from viewer.pane.patched_bytes import log_changes
 from viewer.runtime import places
 from viewer.runtime.settings import Settings
@@ -73,6 +74,7 @@ class UnitPanes(QObject):
     termRequested = Signal(str, str)
     columnRequested = Signal(str)
     loaded = Signal(object)
+    statusText = Signal(str)
 
     def __init__(self, parent: QWidget, shown_columns: Callable[[], frozenset[str]] = frozenset) -> None:
         """``shown_columns`` returns the fields that the table above shows already."""
@@ -112,6 +114,7 @@ class UnitPanes(QObject):
         self.detail.columnRequested.connect(self.columnRequested)
         self.hex.fieldChosen.connect(self._byte_field_chosen)
         self.hex.byteChosen.connect(lambda _offset: (self._say_field(), self._inspect()))
+        self.hex.changeRequested.connect(self._ask_change)
         self.tabs.chosen.connect(self._tab_chosen)
 
     def build(self) -> QWidget:
@@ -175,6 +178,7 @@ class UnitPanes(QObject):
         """Show units of another store."""
         self.session = session
         self.hex.runner = session.jobs.read if session is not None else self.hex.runner
+        self.hex.offers_changes = session is not None and session.snapshot.kind == "store"
         self.show_row(None)
 
     def replace_row(self, row: LogRow) -> None:
@@ -216,6 +220,28 @@ class UnitPanes(QObject):
         self.hex.choose_field(name)
         self._say_field()
         self._inspect()
+
+    def _ask_change(self, start: int, end: int, digit: str) -> None:
+        """Ask for other bytes in place of [start, end); ``digit`` was typed over the first one."""
+        session, row = self.session, self._row
+        if session is None:
+            return
+        log = session.snapshot.log
+
+        def read(data: bytes) -> None:
+            if session is not self.session or not data:
+                return
+            text = data.hex(" ").upper()
+            unit = (
+                number(row.offset) if isinstance(row, UnitRow) and row.offset <= start < row.offset + row.size else ""
+            )
+            values = {"offset": number(start), "bytes": digit.upper() + text[len(digit) :], "unit": unit}
+            box = ask_edit(self.hex.window(), session, "logBytes", values, self.statusText.emit)
+            if box is not None and digit:
+                box.fields["bytes"].setFocus()
+                box.fields["bytes"].setCursorPosition(1)
+
+        session.jobs.read(lambda: log.read(start, end - start), read, lambda error: self.statusText.emit(str(error)))
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""

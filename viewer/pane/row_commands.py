@@ -16,6 +16,7 @@ from engine.errors import StoreError
 from engine.files.atomic_file import write_atomically
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
+from viewer.look.formats import number
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search
 from viewer.runtime.store_session import StoreSession, in_store
@@ -76,6 +77,9 @@ class RowCommands:
             "copy.cli": lambda: self._copy_command(facts),
             "copy.markdown": lambda: self._copy_markdown(facts),
             "bytes.export": lambda: self.ask_bytes(facts),
+            "edit.offset": lambda: self._ask_edit("groupOffset", facts),
+            "edit.entry": lambda: self._ask_edit("queueEntry", facts),
+            "edit.cut": lambda: self._ask_edit("cutLog", facts),
             "explain.field": lambda: pane.helpRequested.emit(facts.finding.id),
         }
         if command in commands:
@@ -103,6 +107,23 @@ class RowCommands:
         elif session is not None and facts.offset is not None:
             session.wished = facts.offset, command
             self._pane.placeRequested.emit(places.log(facts.offset))
+
+    def _ask_edit(self, kind: str, facts: Facts) -> None:
+        """Ask for a change that becomes a patch, filled in with what the row says."""
+        from viewer.pane.edit_box import ask_edit
+
+        session = self._pane.session
+        if session is None:
+            return
+        entry = "" if facts.queue_offset is None else number(facts.queue_offset)
+        values = {
+            "group": facts.group,
+            "topic": facts.topic,
+            "queue": "" if facts.queue_id is None else str(facts.queue_id),
+            "entry": entry,
+            "offset": entry if kind == "groupOffset" else "" if facts.offset is None else number(facts.offset),
+        }
+        ask_edit(self._pane.window(), session, kind, values, self.say)
 
     def _bookmark(self, facts: Facts) -> None:
         from viewer.pane.bookmark_box import ask_bookmark

@@ -16,6 +16,7 @@ from viewer.shell.welcome import remember_store
 from viewer.widgets.record_state import UNREAD, State, StateLine
 
 if TYPE_CHECKING:
+    from engine.patching.patches import Patch
     from viewer.pane import Pane
     from viewer.runtime.store_session import StoreSession
     from viewer.shell.following import Follower
@@ -142,7 +143,7 @@ class StoreChanges:
                 "The store is shown as {n:,} patches would leave it. Its files are unchanged.",
                 n=len(shown),
             )
-            steps = ((tr("Show the store as it is"), lambda: window.jobs.start(self._as_it_is(session))), show_list)
+            steps = ((tr("Show the store as it is"), lambda: window.jobs.start(self._read_as(session, ()))), show_list)
             window.patched.show_state(State("live", sentence, steps=steps))
         else:
             sentence = tr_plural(
@@ -150,7 +151,8 @@ class StoreChanges:
                 "{n:,} patches of yours are staged. Nothing is written yet.",
                 n=len(staged),
             )
-            window.patched.show_state(State("note", sentence, steps=(show_list,)))
+            look = (tr("Show the store as patched"), lambda: window.jobs.start(self._read_as(session, staged)))
+            window.patched.show_state(State("note", sentence, steps=(show_list, look)))
 
     def _show_bench(self) -> None:
         from viewer.findings.pane import FindingsPane
@@ -159,9 +161,10 @@ class StoreChanges:
         assert isinstance(pane, FindingsPane)
         pane.show_repairs()
 
-    async def _as_it_is(self, session: StoreSession) -> None:
+    async def _read_as(self, session: StoreSession, patches: Sequence[Patch]) -> None:
+        """Show the store as ``patches`` would leave it; without patches as it is."""
         try:
-            await session.read_anew()
+            await session.read_anew([patch for patch in patches if session.bench.is_taken(patch)])
         except (StoreError, OSError) as error:
             self._window.say(str(error))
 

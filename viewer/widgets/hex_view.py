@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from string import hexdigits
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt, Signal
 from PySide6.QtGui import (
@@ -36,6 +37,7 @@ from viewer.widgets.stepwise import Runner, run_here
 
 Reader = Callable[[int, int], bytes]
 MAX_COPY_BYTES = 4 << 20
+MAX_CHANGE_BYTES = 4096
 BAR_WIDTH = 12
 HIT_ROLE = "live"
 """Colour role of the frame around a search hit."""
@@ -47,6 +49,8 @@ class HexView(QAbstractScrollArea):
     fieldChosen = Signal(str)
     byteChosen = Signal(object)
     copied = Signal(str)
+    changeRequested = Signal(object, object, str)
+    """Start and end of the bytes to change, and the hexadecimal digit that was typed over the first one, or ""."""
 
     def __init__(
         self,
@@ -58,6 +62,8 @@ class HexView(QAbstractScrollArea):
         """``fill_menu`` adds the commands of the field with that name to the menu."""
         super().__init__(parent)
         self._fill_menu = fill_menu
+        self.offers_changes = False
+        """True if a typed digit, or the menu, asks for other bytes (:attr:`changeRequested`)."""
         self.setObjectName(name)
         self.setAccessibleName(tr("Bytes"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -440,6 +446,9 @@ class HexView(QAbstractScrollArea):
         if event.key() == Qt.Key.Key_F10 and event.modifiers() == Qt.KeyboardModifier.ShiftModifier:
             self._open_menu(self.viewport().mapToGlobal(QPoint(px(40), px(40))))
             return
+        if self._is_typed_over(event):
+            self.ask_change(event.text())
+            return
         target = self._cursor_target(event)
         if target is None:
             super().keyPressEvent(event)
@@ -453,6 +462,18 @@ class HexView(QAbstractScrollArea):
             self._choose_field_at_cursor()
         self._show_offset(self._cursor)
         self._cursor_moved()
+
+    def _is_typed_over(self, event: QKeyEvent) -> bool:
+        """Return True if the key is a hexadecimal digit that shall stand in place of the byte under the cursor."""
+        modifiers = event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)
+        return self.offers_changes and not modifiers and len(event.text()) == 1 and event.text() in hexdigits
+
+    def ask_change(self, digit: str = "") -> None:
+        """Ask for other bytes in place of the selected ones."""
+        start, end = self.selection()
+        if digit and self._anchor is None:  # typed over the byte under the cursor, not over its whole field
+            start, end = self._cursor, self._cursor + 1
+        self.changeRequested.emit(start, min(end, start + MAX_CHANGE_BYTES), digit)
 
     def _cursor_target(self, event: QKeyEvent) -> int | None:
         """The offset that a key moves the cursor to."""
@@ -506,6 +527,9 @@ class HexView(QAbstractScrollArea):
         menu.addAction(tr("Copy as Python bytes"), lambda: self.copy("python"))
         menu.addAction(tr("Copy as Base64"), lambda: self.copy("base64"))
         menu.addSeparator()
+        if self.offers_changes:
+            menu.addAction(tr("Change the bytes…"), self.ask_change)
+            menu.addSeparator()
         toggle = menu.addAction(tr("Offsets in hex"), lambda: self.set_hex_offsets(not self._shown.hex_offsets))
         toggle.setCheckable(True)
         toggle.setChecked(self._shown.hex_offsets)

@@ -188,6 +188,19 @@ ROW_COMMANDS = (
         lambda f: NO_PLACE if f.offset is None else NO_BYTES if f.size == 0 else "",
     ),
     RowCommand(
+        "edit.offset",
+        words("Change the offset of the group…"),
+        BYTES,
+        _needs(lambda f: f.group and f.topic and f.queue_id is not None, NO_ENTRY),
+    ),
+    RowCommand(
+        "edit.entry",
+        words("Rewrite the entry…"),
+        BYTES,
+        _needs(lambda f: f.topic and f.queue_id is not None and f.queue_offset is not None, NO_ENTRY),
+    ),
+    RowCommand("edit.cut", words("Cut the log here…"), BYTES, _needs(lambda f: f.offset is not None, NO_PLACE)),
+    RowCommand(
         "explain.field",
         words("Explain this field"),
         EXPLAIN,
@@ -200,6 +213,9 @@ ONLY_IN = {
     "copy.step": frozenset({"finding", "findingRule", "findingMark"}),
     "keep.column": frozenset({"field"}),
     "copy.out": frozenset({"whereResult"}),
+    "edit.offset": frozenset({"groupProgress"}),
+    "edit.entry": frozenset({"cq"}),
+    "edit.cut": frozenset({"unit"}),
 }
 """Commands that only the menus of few kinds have."""
 NEEDS_STORE = frozenset(
@@ -213,6 +229,9 @@ NEEDS_STORE = frozenset(
         "keep.mark",
         "keep.colour",
         "bytes.export",
+        "edit.offset",
+        "edit.entry",
+        "edit.cut",
         "copy.markdown",
     )
 )

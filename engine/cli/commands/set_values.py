@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,26 +24,22 @@ from engine.cli.options import (
     stated_release,
 )
 from engine.cli.output import Output
-from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint, decode
-from engine.codec.config_tables import Table, load_table
+from engine.codec.checkpoint import PARTS
 from engine.english import number_of
-from engine.errors import StoreError, Undecoded, UsageError
+from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan, without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.inspection.tables import read_table
-from engine.inspection.written_release import release_of
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.patching.apply import apply_patches
-from engine.patching.patches import PatchList, WriteBytes
-from engine.patching.table_edits import set_number
+from engine.patching.patches import PatchList
+from engine.repair.value_edits import ValueEdit, edit_checkpoint, edit_consumer_offset, edit_delay_offset
 from engine.sentences import sentence
 from engine.services.opening import refuse_undecoded
 from engine.store.recovery.plan import RecoveryPlan
-from engine.system_names import LMQ_PREFIX, SCHEDULE_TOPIC
+from engine.system_names import SCHEDULE_TOPIC
 
-CONSUMER_OFFSETS, LIGHT_OFFSETS, DELAY_OFFSETS = "consumerOffset.json", "lmqConsumerOffset.json", "delayOffset.json"
 Change = Callable[[argparse.Namespace, StoreSnapshot], tuple[PatchList, list[str]]]
 
 
@@ -120,80 +115,28 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _consumer_offset(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchList, list[str]]:
-    is_light = args.group.startswith(LMQ_PREFIX) and read_table(store, LIGHT_OFFSETS) is not None
-    name = LIGHT_OFFSETS if is_light else CONSUMER_OFFSETS
-    if "@" in args.group or "@" in args.topic:
-        raise UsageError(sentence("expected a topic and a group without '@'"))
-    bounds = _bounds(store, args.topic, args.queue)
-    _check_offset(args.number, bounds, f"{args.topic}/{args.queue}")
-    table, old = _json_table(store, name)
-    key = f"{args.topic}@{args.group}"
-    row, number_key = (("lmqOffsetTable", key), None) if is_light else (("offsetTable", key), args.queue)
-    current = _number_in(table, row, number_key)
+    edit = edit_consumer_offset(store, args.group, args.topic, args.queue, args.number)
     lines = [f"Group {args.group} in queue {args.queue} of topic {args.topic}:"]
-    lines += _move_lines(current, args.number, bounds, "read", "the group's offset")
-    if current == args.number:
-        return PatchList(), lines
-    why = sentence(
-        "group {group} goes on at offset {offset:,} of queue {queue} of topic {topic}",
-        group=args.group,
-        offset=args.number,
-        queue=args.queue,
-        topic=args.topic,
-    )
-    return PatchList([set_number(table, old, row, number_key, args.number, _now(), why)]), lines
+    lines += _move_lines(edit, "read", "the group's offset")
+    return PatchList(edit.patches), lines
 
 
 def _delay_offset(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchList, list[str]]:
-    if args.level < 1:
-        raise UsageError(sentence("expected a delay level from 1 on, found {level}", level=args.level))
-    bounds = _bounds(store, SCHEDULE_TOPIC, args.level - 1)
-    _check_offset(args.number, bounds, f"{SCHEDULE_TOPIC}/{args.level - 1}")
-    table, old = _json_table(store, DELAY_OFFSETS)
-    current = _number_in(table, ("offsetTable",), args.level)
+    edit = edit_delay_offset(store, args.level, args.number)
     lines = [f"Delay level {args.level} (queue {args.level - 1} of topic {SCHEDULE_TOPIC}):"]
-    lines += _move_lines(current, args.number, bounds, "delivered", "the level's offset")
-    if current == args.number:
-        return PatchList(), lines
-    why = sentence("delay level {level} goes on at offset {offset:,}", level=args.level, offset=args.number)
-    return PatchList([set_number(table, old, ("offsetTable",), args.level, args.number, _now(), why)]), lines
+    lines += _move_lines(edit, "delivered", "the level's offset")
+    return PatchList(edit.patches), lines
 
 
 def _checkpoint(args: argparse.Namespace, store: StoreSnapshot) -> tuple[PatchList, list[str]]:
-    assert store.paths is not None
-    raw = store.small_file(store.paths.checkpoint)
-    if raw is None:
-        text = sentence("there is no checkpoint: a broker makes one at its next start")
-        raise StoreError(text, file=str(store.paths.checkpoint))
-    part = next(part for part in PARTS if part.name == args.field)
-    old = raw[part.position : part.position + part.length]
-    if len(old) < part.length:
-        text = sentence("the file ends before {field}", field=part.name)
-        raise StoreError(text, file=str(store.paths.checkpoint), offset=len(raw))
-    new = args.number.to_bytes(8, "big", signed=True)
-    changed = raw[: part.position] + new + raw[part.position + part.length :]
-    _refuse_impossible(decode(changed.ljust(CHECKPOINT_SIZE, b"\0")), part.name)
-    current = int.from_bytes(old, "big", signed=True)
-    lines = [f"checkpoint: {part.name} {current:,} → {args.number:,}"]
-    if current == args.number:
+    edit = edit_checkpoint(store, args.field, args.number)
+    lines = [f"checkpoint: {args.field} {edit.current:,} → {edit.new:,}"]
+    if not edit.patches:
         return PatchList(), [*lines, "  Nothing changes."]
-    why = sentence("{field} of the checkpoint becomes {number}", field=part.name, number=args.number)
-    patches = PatchList([WriteBytes(file="checkpoint", offset=part.position, old=old, new=new, why=why)])
     release = stated_release(args, store)
-    with open_store(store.path, read_config(args), patches) as patched:
+    with open_store(store.path, read_config(args), edit.patches) as patched:
         lines += _start_lines(plan(store, release), plan(patched, release))
-    return patches, lines
-
-
-def _refuse_impossible(checkpoint: Checkpoint, name: str) -> None:
-    if name in checkpoint.impossible:
-        number_ = checkpoint.impossible[name]
-        text = sentence(
-            "{field}: no broker writes {number}: expected a time in ms since 1970 or an offset in the log",
-            field=name,
-            number=number_,
-        )
-        raise UsageError(text)
+    return PatchList(edit.patches), lines
 
 
 def _start_lines(today: RecoveryPlan, patched: RecoveryPlan) -> Iterator[str]:
@@ -222,61 +165,10 @@ def _lost(start: RecoveryPlan) -> str:
     return losses_text(messages, start.misnumbered, loses_new_messages=start.loses_new_messages)
 
 
-def _bounds(store: StoreSnapshot, topic: str, queue_id: int) -> tuple[int, int]:
-    """The minimum and maximum offset of a queue. Raises :class:`StoreError` if the store does not have it."""
-    queue = store.find_queue(topic, queue_id)
-    if queue is None:
-        raise StoreError(
-            sentence("the store has no queue {queue} of topic {topic}", queue=queue_id, topic=topic),
-            file=str(store.path),
-        )
-    return queue.min_offset, queue.max_offset
-
-
-def _check_offset(offset: int, bounds: tuple[int, int], queue: str) -> None:
-    if not 0 <= offset <= bounds[1]:
-        raise UsageError(
-            sentence(
-                "queue {queue}: expected an offset from 0 to {maximum:,}, found {offset:,}",
-                queue=queue,
-                maximum=bounds[1],
-                offset=offset,
-            )
-        )
-
-
-def _json_table(store: StoreSnapshot, name: str) -> tuple[Table, bytes | None]:
-    """The table as a broker loads it, and the bytes of its file. Raises :class:`StoreError` if it cannot be changed."""
-    assert store.paths is not None
-    table = read_table(store, name)
-    if table is None:
-        table = load_table(name, lambda _: None, release_of(store))
-    if table.used == "rocksdb":
-        raise Undecoded(
-            sentence("nothing was changed: this table is in a RocksDB, and Storescope writes tables in JSON files"),
-            file=str(store.path / table.folder),
-        )
-    if not table.will_load:
-        raise StoreError(
-            sentence("nothing was changed: a broker cannot load this table: {why}", why=table.why),
-            file=str(store.paths.config / name),
-        )
-    return table, store.small_file(store.paths.config / name)
-
-
-def _number_in(table: Table, row: tuple[str, ...], key: int | None) -> int | None:
-    """Return a number of the table, named as for :func:`set_number`; None if it is not there."""
-    value: Any = table.value
-    for name in row:
-        value = value.get(name) if isinstance(value, dict) else None
-    if key is not None:
-        value = value.get(key, value.get(str(key))) if isinstance(value, dict) else None
-    return value if isinstance(value, int) else None
-
-
-def _move_lines(current: int | None, new: int, bounds: tuple[int, int], verb: str, what: str) -> Iterator[str]:
-    """Say which entries come again and which never come if an offset moves from ``current`` to ``new``."""
-    min_offset, max_offset = bounds
+def _move_lines(edit: ValueEdit, verb: str, what: str) -> Iterator[str]:
+    """Say which entries come again and which never come if an offset moves as ``edit`` says."""
+    current, new = edit.current, edit.new
+    min_offset, max_offset = edit.bounds
     old = "none" if current is None else f"{current:,}"
     yield (
         f"  {what}: {old} → {new:,} (the queue has offsets {min_offset:,} to {max_offset - 1:,})"
@@ -302,7 +194,3 @@ def _span(start: int, stop: int) -> str:
     if stop - start < 1:
         return ""
     return f": offset {start:,}" if stop - start == 1 else f": offsets {start:,} to {stop - 1:,}"
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

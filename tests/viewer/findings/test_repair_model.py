@@ -82,7 +82,7 @@ def test_patches_that_do_not_fit_together_are_named(root) -> None:
     model.end(repair_work.plan(FakeControl(), root, None, ()))
     model.bench.add([WriteBytes(file="checkpoint", offset=0, old=b"\1" * 8, new=bytes(8), why="mine")], "own patch")
     own = model.rows()[-1]
-    assert (own.title, own.costs, patch_text(own)) == ("own patch", "nothing", "mine · Costs: nothing")
+    assert (own.title, own.costs, patch_text(own)) == ("own patch", "", "mine")
     patches = model.begin_judging()
     with pytest.raises(BadPatch):
         repair_work.judge(FakeControl(), root, None, patches)

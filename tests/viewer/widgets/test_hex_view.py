@@ -172,3 +172,18 @@ def test_bytes_that_patches_change_glow_and_tell_their_old_value(view, qtbot):
     view.set_changes({})
     view.viewportEvent(help_event)
     assert view.spoken().endswith(f"offset {FAR + 10:,}")
+
+
+def test_a_typed_digit_asks_for_other_bytes_where_changes_are_offered(view, qtbot):
+    asked = []
+    view.changeRequested.connect(lambda *request: asked.append(request))
+    view.choose_field("magicCode")
+    qtbot.keyClick(view, "a")
+    assert asked == []
+    view.offers_changes = True
+    qtbot.keyClick(view, "a")
+    view.ask_change()
+    view.choose_span(FAR + 8, FAR + 11)
+    qtbot.keyClick(view, "7")
+    qtbot.keyClick(view, "c", Qt.KeyboardModifier.ControlModifier)
+    assert asked == [(FAR + 4, FAR + 5, "a"), (FAR + 4, FAR + 8, ""), (FAR + 8, FAR + 11, "7")]

@@ -58,6 +58,7 @@ def test_a_message_can_be_followed_kept_copied_and_exported():
         "copy.cli",
         "copy.mqadmin",
         "bytes.export",
+        "edit.cut",
         "explain.field",
     ]
     assert {"copy.markdown", "copy.step"} <= {command.id for command in row_commands_of("finding")}

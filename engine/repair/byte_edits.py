@@ -1,0 +1,154 @@
+"""Bytes and files that a user changes by hand, as patches; nothing is written here.
+
+A message whose bytes change may get its CRCs put right. A queue entry is rewritten from the message that it shall lead
+to: a broker that meets an entry without a message skips the messages behind it, so no entry is emptied.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+from engine.codec import consume_queue
+from engine.codec.crc import crc31
+from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit, list_fields, tags_code_of
+from engine.codec.properties import with_right_crc
+from engine.errors import StoreError, UsageError
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.patching.patches import MoveFile, Patch, RemoveFile, is_inside
+from engine.repair.queue_entries import differences
+from engine.repair.repair import sample_of
+from engine.sentences import sentence
+
+MAX_EDIT_BYTES = 1 << 20
+MAX_ZEROED_BYTES = 1 << 20
+"""Bytes behind the place of a cut that are zeroed: recovery stops at the first one in any case."""
+_CRC_POSITION = 8
+
+
+def edit_log_bytes(
+    store: StoreSnapshot, offset: int, new: bytes, *, unit_offset: int | None = None, why: str = ""
+) -> list[Patch]:
+    """Return the patches that write ``new`` at ``offset`` of the commit log.
+
+    With ``unit_offset`` the CRCs of the message there, which holds the bytes, are put right. Raises
+    :class:`engine.errors.UsageError`, :class:`engine.errors.StoreError`.
+    """
+    if not new or len(new) > MAX_EDIT_BYTES:
+        raise UsageError(sentence("expected 1 to {most:,} bytes, found {count:,}", most=MAX_EDIT_BYTES, count=len(new)))
+    start, old = offset, store.log.read(offset, len(new))
+    if len(old) < len(new):
+        raise UsageError(sentence("the file ends before byte {offset:,} of the log", offset=offset + len(new)))
+    if unit_offset is not None:
+        start, old, new = unit_offset, *_unit_with_right_crcs(store, unit_offset, offset, new)
+    path, position = _log_place(store, start)
+    return _written(path, position, old, new, why or sentence("changed by hand"))
+
+
+def _unit_with_right_crcs(store: StoreSnapshot, unit_offset: int, offset: int, new: bytes) -> tuple[bytes, bytes]:
+    """Return the bytes of a message before and after ``new`` was written at ``offset``, with right CRCs."""
+    (size,) = struct.unpack(">i", store.log.read(unit_offset, 4).ljust(4, b"\0"))
+    inside = offset - unit_offset
+    if not 0 <= inside <= inside + len(new) <= size <= consume_queue.PREFILLED_SIZE:
+        raise UsageError(sentence("the bytes are not in the message at {offset:,}", offset=unit_offset))
+    old = store.log.read(unit_offset, size)
+    changed = old[:inside] + new + old[inside + len(new) :]
+    body = next((part for part in list_fields(changed) if part.name == "body"), None)
+    if body is None:
+        raise UsageError(sentence("these bytes are no message any more: its CRC cannot be put right"))
+    crc = crc31(changed[body.position : body.position + body.length]).to_bytes(4, "big")
+    changed = changed[:_CRC_POSITION] + crc + changed[_CRC_POSITION + 4 :]
+    return old, with_right_crc(changed)
+
+
+def edit_queue_entry(
+    store: StoreSnapshot, topic: str, queue_id: int, queue_offset: int, physical_offset: int
+) -> list[Patch]:
+    """Return the patches after which an entry of a queue leads to the message at ``physical_offset`` of the log.
+
+    Raises :class:`engine.errors.UsageError`, :class:`engine.errors.StoreError`.
+    """
+    queue = store.find_queue(topic, queue_id)
+    if not isinstance(queue, QueueReader) or queue.kind != "simple":
+        raise UsageError(sentence("{topic}/{queue} has no entries of 20 bytes in files", topic=topic, queue=queue_id))
+    unit = store.log.unit_at(physical_offset)
+    if not isinstance(unit, Unit):
+        raise UsageError(sentence("no message begins at {offset:,} of the log", offset=physical_offset))
+    file = queue.sequence.find(queue_offset * queue.unit_size)
+    if file is None:
+        raise UsageError(sentence("no file holds entry {number:,}", number=queue_offset))
+    levels = DEFAULT_DELAY_LEVELS if store.config is None else store.config.delay_levels()
+    tags_code = tags_code_of(unit.topic, unit.properties, unit.store_timestamp, levels)
+    position = queue_offset * queue.unit_size - file.start_offset
+    old = file.read(position, queue.unit_size)
+    new = consume_queue.encode(consume_queue.CqUnit(physical_offset, unit.size, tags_code))
+    why = sentence(
+        "entry {entry} leads to the message at {offset:,}",
+        entry=f"{topic}/{queue_id}/{queue_offset}",
+        offset=physical_offset,
+    )
+    return _written(_name_of(store, Path(file.path)), position, old, new, why)
+
+
+def cut_log(store: StoreSnapshot, offset: int) -> list[Patch]:
+    """Return the patches after which the commit log ends at ``offset``, where a message begins; files behind go.
+
+    Raises :class:`engine.errors.UsageError`, :class:`engine.errors.StoreError`.
+    """
+    if not isinstance(store.log.unit_at(offset, crc=False), Unit):
+        raise UsageError(sentence("no message begins at {offset:,} of the log", offset=offset))
+    path, position = _log_place(store, offset)
+    file = store.log.sequence.find(offset)
+    assert file is not None
+    old = file.read(position, min(file.size - position, MAX_ZEROED_BYTES))
+    why = sentence("the log ends at {offset:,}", offset=offset)
+    costs = sentence("the messages from there on are lost")
+    patches = [replace(patch, costs=costs) for patch in _written(path, position, old, bytes(len(old)), why)]
+    for later in store.log.files:
+        if later.start_offset > file.start_offset:
+            patches.append(remove_file(store, _name_of(store, Path(later.path)), why))
+    return patches
+
+
+def remove_file(store: StoreSnapshot, name: str, why: str = "") -> RemoveFile:
+    """Return the patch that removes a file, named below the store's folder with ``/``.
+
+    Raises :class:`engine.errors.UsageError`, :class:`engine.errors.CannotRead`.
+    """
+    size, sample = _sample(store, name)
+    return RemoveFile(file=name, size=size, sample=sample, why=why or sentence("removed by hand"))
+
+
+def move_file(store: StoreSnapshot, name: str, target: str) -> MoveFile:
+    """Return the patch that gives a file another name below the store's folder. Raises as :func:`remove_file`."""
+    size, sample = _sample(store, name)
+    if not is_inside(target) or store.reading.exists(store.path.joinpath(*target.split("/"))):
+        raise UsageError(sentence("expected a new name below the store's folder, found {name}", name=target))
+    return MoveFile(file=name, target=target, size=size, sample=sample, why=sentence("moved by hand"))
+
+
+def _written(path: str, position: int, old: bytes, new: bytes, why: str) -> list[Patch]:
+    """Return a patch for each place at which ``new`` differs from ``old``, which begins at ``position`` of a file."""
+    return [replace(patch, offset=patch.offset + position) for patch in differences(path, old, new, why, "")]
+
+
+def _log_place(store: StoreSnapshot, offset: int) -> tuple[str, int]:
+    """Return the name of the log file that holds ``offset``, and the position in it."""
+    file = store.log.sequence.find(offset)
+    if file is None:
+        raise UsageError(sentence("no file of the log holds byte {offset:,}", offset=offset))
+    return _name_of(store, Path(file.path)), offset - file.start_offset
+
+
+def _name_of(store: StoreSnapshot, path: Path) -> str:
+    if not path.is_relative_to(store.path):
+        raise StoreError(sentence("patches are for files below the store's own folder"), file=str(path))
+    return path.relative_to(store.path).as_posix()
+
+
+def _sample(store: StoreSnapshot, name: str) -> tuple[int, str]:
+    if not is_inside(name) or not store.reading.exists(store.path.joinpath(*name.split("/"))):
+        raise UsageError(sentence("the store has no file {name}", name=name))
+    return sample_of(store, store.path.joinpath(*name.split("/")))
