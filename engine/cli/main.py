@@ -57,6 +57,7 @@ COMMANDS = (
     "compat",
     "dispatch",
     "repair",
+    "salvage",
     "set_values",
     "bench",
     "snapshot",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engine.inspection.queue_reader import CqEntry
     from engine.inspection.queue_sides import BothSides, QueueOnBothSides
     from engine.inspection.rocksdb_rows import MessageRow
+    from engine.inspection.salvage.salvage import Salvaged
     from engine.inspection.waiting import ServiceProgress, WaitingMessage
     from engine.inspection.where.lost import WhereResult
     from engine.store.put_message import PutMessageResult
@@ -112,6 +113,32 @@ def damage(item: Damage, file: str | None, lost: Sequence[LostUnit] = (), *, bod
         if len(lost) > 1:
             record["further"] = [salvaged(lost_unit) for lost_unit in lost[1:]]
     return record
+
+
+def salvage_row(row: Salvaged) -> Json:
+    """A unit or fragment that ``salvage`` found; ``pieces`` are the places of its bytes, the first one is ``file``."""
+    first = row.places[0] if row.places else None
+    return {
+        "type": "salvaged",
+        "verdict": row.verdict,
+        "physicalOffset": row.physical_offset,
+        "size": row.size,
+        "topic": row.topic,
+        "queueId": row.queue_id,
+        "queueOffset": row.queue_offset,
+        "keys": row.keys,
+        "uniqueKey": row.unique_key,
+        "storeTimestamp": row.store_timestamp,
+        "storeHost": row.store_host,
+        "file": first.file if first is not None else None,
+        "fileOffset": first.offset if first is not None else None,
+        "pieces": [place._asdict() for place in row.places] if len(row.places) > 1 else [],
+        "copies": [place._asdict() for place in row.copies],
+        "evidence": list(row.evidence),
+        "doubts": list(row.doubts),
+        "rank": row.rank,
+        "rivals": row.rivals,
+    }
 
 
 def salvaged(lost: LostUnit) -> Json:

@@ -331,16 +331,18 @@ class Reading:
                 folder_paths.append(Path(entry.path))
         return folder_paths
 
-    def open(self, path: str | Path, *, listed: bool = True, identity: Identity | None = None) -> int:
+    def open(
+        self, path: str | Path, *, listed: bool = True, identity: Identity | None = None, allow_device: bool = False
+    ) -> int:
         """Return a read-only descriptor of a regular file, which the caller must close; −1 if a file that was not
-        ``listed`` does not exist.
+        ``listed`` does not exist. ``allow_device``: a block device may be in the place of the file.
 
         Raises :class:`CannotRead`, also if another file than ``identity`` has the name, and :class:`CorruptUnit`
         if the path was not listed and is no regular file.
 
         """
         try:
-            return self._opened(str(path), identity)
+            return self._opened(str(path), identity, allow_device=allow_device)
         except OSError as error:
             if not listed and self._is_absent(path, error):
                 return -1
@@ -362,11 +364,12 @@ class Reading:
             return link_error.errno in ABSENT
         return False
 
-    def _opened(self, path: str, identity: Identity | None) -> int:
+    def _opened(self, path: str, identity: Identity | None, *, allow_device: bool) -> int:
         descriptor = self._disk.open(path)
         try:
             info = self._disk.descriptor_status(descriptor)
-            if not stat.S_ISREG(info.st_mode):  # readable, but no regular file
+            is_device = allow_device and stat.S_ISBLK(info.st_mode)
+            if not stat.S_ISREG(info.st_mode) and not is_device:  # readable, but no regular file
                 raise CorruptUnit(
                     sentence("expected a regular file, found {what}", what=_kind_of_mode(info.st_mode)), file=path
                 )

@@ -52,6 +52,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "diff": [(READS, ["STORE", "STORE"])],
     "repair": [(WRITES, ["STORE"]), (WRITES, ["STORE", "--apply", "--yes"])],
+    "salvage": [(READS, ["STORE"]), (WRITES, ["STORE", "--to", "NEW"])],
     "set-offset": [(WRITES, ["STORE", "readers", "Orders", "0", "1", "--yes"])],
     "set-delay-offset": [(WRITES, ["STORE", "1", "0", "--yes"])],
     "set-checkpoint": [(WRITES, ["STORE", "physicMsgTimestamp", "1", "--yes"])],

@@ -64,7 +64,7 @@ READERS = {
     "capsule",
     "mqadmin",
 }
-TO_A_NEW_PLACE = {"copy", "pipeline"}
+TO_A_NEW_PLACE = {"copy", "pipeline", "salvage"}
 NO_STORE = {"bench", "cluster", "completion", "namesrv"}
 
 

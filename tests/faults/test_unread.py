@@ -66,6 +66,7 @@ COMMAND_LINES = {
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "diff": [["diff", "STORE", "STORE"]],
     "repair": [["repair", "STORE"], ["repair", "STORE", "--to", "NEW"], ["repair", "STORE", "--apply", "--yes"]],
+    "salvage": [["salvage", "STORE"], ["salvage", "STORE", "--to", "NEW"]],
     "set_values": [
         ["set-offset", "STORE", "readers", "Orders", "0", "1", "--plan"],
         ["set-offset", "STORE", "readers", "Orders", "0", "1", "--yes"],

@@ -41,6 +41,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["check", path],
         ["recover", path, "--plan"],
         ["recover", path, "--plan", "--like", "4.9"],
+        ["salvage", path],
         ["compat", path],
         ["compat", path, "--to", "4.9"],
         ["queryMsgByKey", "-s", path, "-t", topic, "-k", key],

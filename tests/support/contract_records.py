@@ -54,7 +54,35 @@ LOSS = {
     "queues": [{"topic": str, "queueId": int, "messages": int, "firstQueueOffset": int, "lastQueueOffset": int}],
 }
 POSITION = {"offset": OPTIONAL_NUMBER}
+PLACE = {"file": str, "offset": int, "size": int}
 RECORDS: dict[str, Mapping[str, Check]] = {
+    "salvaged": {
+        "verdict": {"whole", "reassembled", "conflict", "inBody", "unproven", "damaged", "head", "tail", "lost"},
+        "physicalOffset": OPTIONAL_NUMBER,
+        "size": OPTIONAL_NUMBER,
+        "topic": OPTIONAL_TEXT,
+        "queueId": OPTIONAL_NUMBER,
+        "queueOffset": OPTIONAL_NUMBER,
+        "keys": [str],
+        "uniqueKey": OPTIONAL_TEXT,
+        "storeTimestamp": OPTIONAL_NUMBER,
+        "storeHost": OPTIONAL_TEXT,
+        "file": OPTIONAL_TEXT,
+        "fileOffset": OPTIONAL_NUMBER,
+        "pieces": [PLACE],
+        "copies": [PLACE],
+        "evidence": [str],
+        "doubts": [str],
+        "rank": int,
+        "rivals": int,
+    },
+    "salvageSummary": {
+        "counts": dict,
+        "bytesRead": int,
+        "liveLeftOut": int,
+        "written": OPTIONAL_NUMBER,
+        "ambiguous": [int],
+    },
     "store": {
         "path": str,
         "flavour": [str],

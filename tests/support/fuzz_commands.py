@@ -159,6 +159,7 @@ READING: dict[str, Ask] = {
     "config": lambda _, __: [],
     "check": _check,
     "recover": lambda _, pick: ["--plan", "--like", pick.choice(["4.9", "5.3"])],
+    "salvage": lambda _, __: [],
     "snapshot": _snapshot,
 }
 """Commands that take the store as their first argument → the rest of the arguments."""

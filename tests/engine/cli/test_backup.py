@@ -33,7 +33,7 @@ def test_no_backup_skips_the_backup(store, tmp_path, command):
     assert kept_in(tmp_path) == []
 
 
-WRITES_ANEW = {"copy", "snapshot", "capsule", "pipeline", "bench"}
+WRITES_ANEW = {"copy", "snapshot", "capsule", "pipeline", "bench", "salvage"}
 OPENS = {"serve", "replicate"}
 """Start as a broker does: say what that changes, keep it, and go on without a question."""
 

@@ -1,0 +1,156 @@
+"""Finds units anywhere: in free space, in an image of a disk, at a place that is not their own
+(docs/formats/commit-log.md#unit). :mod:`engine.codec.unit_scan` only finds units that are at their own offset.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import properties
+from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, check_frame
+from engine.codec.unit_flavours import BY_MAGIC, MAGIC_BYTES, MAX_PROPERTIES_BYTES, PREFIX
+
+PAGE_BYTES = 4096
+"""Bytes of a block of a file system: it keeps files in pieces of whole blocks."""
+PIECE_BYTES = 1 << 18
+"""Bytes that are compared at a time: they stay in the nearest caches."""
+_LAST_BYTES = np.frombuffer(bytes(magic[-1] for magic in MAGIC_BYTES), np.uint8)
+_HEAD = struct.Struct(">iIiiiqqiq")
+_I64 = struct.Struct(">q")
+_EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
+_LATEST_MS = 4_102_444_800_000  # 2100
+_BLANK = MAGIC_BLANK.to_bytes(4, "big")
+_TEXT_CONTROLS = (1, 2, 9, 10, 13)  # what a client may write into a value, and the two separators
+
+
+def find_magics(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArray[np.int64]:
+    """Return the positions in [start, stop) of ``data`` at which a magic number begins; ascending."""
+    count = min(stop, len(data) - len(PREFIX)) - start
+    if count <= 0:
+        return np.empty(0, np.int64)
+    match = data[start : start + count] == PREFIX[0]
+    match &= data[start + 1 : start + 1 + count] == PREFIX[1]
+    if not match.any():
+        return np.empty(0, np.int64)
+    hits: npt.NDArray[np.int64] = np.flatnonzero(match) + start
+    hits = hits[data[hits + 2] == PREFIX[2]]
+    return hits[np.isin(data[hits + 3], _LAST_BYTES)]
+
+
+class UnitHead(NamedTuple):
+    """The fixed fields at the beginning of a unit whose end is not there."""
+
+    size: int
+    physical_offset: int
+    queue_id: int
+    queue_offset: int
+    store_timestamp: int
+
+
+HEAD_BYTES = 76
+"""Bytes of the longest beginning of a unit up to its store time."""
+
+
+def read_head(data: bytes | memoryview | npt.NDArray[np.uint8], position: int) -> UnitHead | None:
+    """Return the head of the unit that begins at ``position``; None if its fields are no unit's.
+
+    Eight fields have to be what a broker writes, so random bytes behind a magic number are no head.
+    """
+    if position < 0 or position + HEAD_BYTES > len(data):
+        return None
+    raw = bytes(data[position : position + HEAD_BYTES])
+    size, magic, body_crc, queue_id, _, queue_offset, physical_offset, sys_flag, born_timestamp = _HEAD.unpack_from(raw)
+    if magic not in BY_MAGIC or not MIN_UNIT_SIZE <= size <= MAX_UNIT_BYTES:
+        return None
+    if body_crc < 0 or queue_id < 0 or queue_offset < 0 or physical_offset < 0 or sys_flag & ~0x7FF:
+        return None
+    (store_timestamp,) = _I64.unpack_from(raw, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))
+    if not (_EARLIEST_MS <= store_timestamp <= _LATEST_MS and _EARLIEST_MS <= born_timestamp <= _LATEST_MS):
+        return None
+    return UnitHead(size, physical_offset, queue_id, queue_offset, store_timestamp)
+
+
+FOLLOWING_BYTES = 36
+"""Bytes behind a unit that :func:`judge_end` needs."""
+EndVerdict = Literal["proven", "open", "wrong"]
+
+
+def judge_end(unit: bytes, physical_offset: int, following: bytes) -> EndVerdict:
+    """Judge the end of ``unit``, its topic and properties, which no CRC covers: may it be other bytes?
+
+    The lengths of ``unit`` agree, and its body matches its CRC. ``following`` are the bytes behind it: the next unit or
+    the end of the log. A file system keeps files in whole pages, so where a page ends with the unit, the bytes of the
+    page in which the body ends are of the same file. ``open``: nothing proves it and nothing contradicts it.
+    """
+    frame = check_frame(unit, 0, len(unit))
+    if isinstance(frame, str):
+        return "wrong"
+    if properties.verify_crc(unit):
+        return "proven"
+    is_text = _are_pairs(unit[frame.properties :])
+    if not is_text or not _is_topic(unit[frame.topic : frame.topic + frame.topic_length]):
+        return "wrong"
+    proven_to = frame.body + frame.body_length if frame.body_length else 0
+    end = physical_offset + len(unit)
+    following = following[: -end % PAGE_BYTES]
+    if len(following) < 8:
+        is_one_page = (physical_offset + max(proven_to - 1, 0)) // PAGE_BYTES == (end - 1) // PAGE_BYTES
+        return "proven" if is_one_page else "open"
+    magic = following[4:8]
+    if magic in MAGIC_BYTES and len(following) >= FOLLOWING_BYTES:
+        return "proven" if _I64.unpack_from(following, 28)[0] == end else "wrong"
+    return "proven" if magic in MAGIC_BYTES or magic == _BLANK or not any(following) else "open"
+
+
+def _are_pairs(raw: bytes) -> bool:
+    pairs = raw.removesuffix(b"\x02").split(b"\x02") if raw else []
+    if not all(pair.find(b"\x01") > 0 for pair in pairs):
+        return False
+    return _is_utf8(raw) and not any(byte < 32 and byte not in _TEXT_CONTROLS for byte in raw)
+
+
+def _is_topic(raw: bytes) -> bool:
+    return bool(raw) and all(byte > 32 for byte in raw) and _is_utf8(raw)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class UnitTail(NamedTuple):
+    """The end of a unit whose beginning is not there. ``size`` counts its topic's length field and what follows."""
+
+    size: int
+    topic: str
+    properties: dict[str, str]
+
+
+MAX_TAIL_BYTES = MAX_PROPERTIES_BYTES + 2 + 129
+"""Bytes in front of a unit's end that hold its topic and properties."""
+
+
+def read_tail(data: bytes) -> UnitTail | None:
+    """Return the topic and properties of the unit that ends where ``data`` ends; None if there are none."""
+    raw = data[-MAX_TAIL_BYTES:]
+    if len(raw) < 4:
+        return None
+    lengths = np.frombuffer(raw[:-1], np.uint8).astype(np.int32) << 8 | np.frombuffer(raw[1:], np.uint8)
+    positions = np.arange(len(lengths))
+    for position in np.flatnonzero((lengths == len(raw) - positions - 2) & (lengths > 0)).tolist():
+        text = raw[position + 2 :]
+        if not _are_pairs(text):
+            continue
+        for length in range(1, min(position, 128)):
+            name = raw[position - length : position]
+            if raw[position - length - 1] == length and _is_topic(name):
+                topic = name.decode("utf-8", "replace")
+                return UnitTail(len(raw) - position + length + 1, topic, properties.decode(text))
+    return None

@@ -1,0 +1,271 @@
+"""Units whose bytes lie in several places: a file that the file system keeps in several extents, pages that were
+swapped.
+
+A file system moves whole blocks, so a unit can only be cut where its offset in the log is a multiple of 4 KiB. Each run
+of whole units says which blocks of its source hold which pages of the log. Between two runs the pages that nobody names
+are tried: as they follow, with blocks of other files left out, or from where other units of the page are. The body CRC
+decides. So nothing is put together that the writer did not write::
+
+    log       | page 7        | page 8        | page 9        |
+    image     | page 7 | other file | page 8 | page 9 |
+    unit              [=======  …   ====]
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from engine.callbacks import Cancelled
+from engine.codec.message import MAGIC_BLANK, Unit, check_frame, decode_frame
+from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, judge_end, read_head
+from engine.inspection.salvage.sources import Source, StoreUnits
+from engine.inspection.salvage.unit_runs import Finds, UnitRun
+
+MAX_JUMPS = 4
+MAX_SKIPPED_PAGES = 48
+"""Blocks of other files between two of the log's, where nothing says how many there are."""
+MAX_ATTEMPTS = 3000
+"""Combinations of pages that are tried for one unit."""
+_MAX_ATTEMPT_BYTES = 64 << 20
+_MAX_CACHED_PAGES = 4096
+_OVERLAPPING_RUNS = 32
+_MAX_ORPHANS = 64
+_BLANK = MAGIC_BLANK.to_bytes(4, "big")
+
+
+class PagePlace(NamedTuple):
+    """Where a page of the log lies: the source's number, and position in it minus offset in the log."""
+
+    source: int
+    shift: int
+
+
+class Piece(NamedTuple):
+    """Bytes of a unit: the source's number, the position in it, and their number."""
+
+    source: int
+    position: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reassembled:
+    """A whole unit that was put together; its body matches its CRC."""
+
+    unit: Unit
+    data: bytes
+    pieces: tuple[Piece, ...]
+
+
+class Reassembly:
+    """Puts units together that begin where a run ends, or of which the head was found."""
+
+    def __init__(self, sources: Sequence[Source], units: StoreUnits, finds: Finds) -> None:
+        self._sources, self._units, self._finds = sources, units, finds
+        runs = sorted(finds.runs, key=lambda run: run.physical_offset)
+        self._runs = runs
+        self._starts = [run.physical_offset for run in runs]
+        self._pages: dict[tuple[PagePlace, int], bytes] = {}
+        self._orphans: dict[int, list[int]] = {}
+        self.units: list[Reassembled] = []
+        self.open_ends: list[Reassembled] = []
+        """The same with topic or properties in a page of which nothing proves that it is of the same file."""
+        self.solved: set[int] = set()
+        """Offsets of the units that were put together."""
+
+    def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
+        """Fill :attr:`units`. ``on_progress`` gets the places done and their number."""
+        starts = self._expected_starts()
+        for number, (offset, place) in enumerate(starts):
+            on_progress(number, len(starts))
+            if cancelled is not None and cancelled():
+                return
+            next_offset, next_place = offset, place
+            while True:
+                unit = self._solve(next_offset, next_place)
+                if unit is None:
+                    break
+                last = unit.pieces[-1]
+                next_offset = unit.unit.end
+                next_place = PagePlace(last.source, last.position + last.size - next_offset)
+
+    def _expected_starts(self) -> list[tuple[int, PagePlace]]:
+        starts = {(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs}
+        for fragment in self._finds.heads:
+            offset = fragment.head.physical_offset
+            starts.add((offset, PagePlace(fragment.source, fragment.position - offset)))
+        return sorted(starts)
+
+    # -- one unit
+
+    def _solve(self, offset: int, place: PagePlace) -> Reassembled | None:
+        """Put the unit at ``offset`` together, the first page of which probably lies at ``place``."""
+        if offset in self.solved or self._is_whole_elsewhere(offset):
+            return None
+        if self._continues_with_blank(offset, place):
+            return None
+        for places in self._tries(offset, HEAD_BYTES, place, MAX_ATTEMPTS):
+            head = read_head(self._bytes(offset, HEAD_BYTES, places), 0)
+            if head is not None and head.physical_offset == offset:
+                unit = self._solve_body(offset, head.size, places)
+                if unit is not None:
+                    return unit
+        return None
+
+    def _tries(
+        self, offset: int, size: int, first: PagePlace, limit: int, given: Sequence[PagePlace] = ()
+    ) -> Iterator[list[PagePlace]]:
+        """Yield at most ``limit`` combinations of places for the pages, the likeliest first: few changes, and to
+        places that a run names.
+        """
+        attempts = 0
+        for is_blind in (False, True):
+            for jumps in range(is_blind, MAX_JUMPS + 1):
+                for places in self._paths(offset, offset + size, first, jumps, given, is_blind=is_blind):
+                    attempts += 1
+                    if attempts > limit:
+                        return
+                    yield places
+
+    def _continues_with_blank(self, offset: int, place: PagePlace) -> bool:
+        return self._sources[place.source].file.read(offset + place.shift + 4, 4) == _BLANK
+
+    def _solve_body(self, offset: int, size: int, head_places: list[PagePlace]) -> Reassembled | None:
+        limit = max(min(MAX_ATTEMPTS, _MAX_ATTEMPT_BYTES // size), 8)
+        for places in self._tries(offset, size, head_places[0], limit, head_places):
+            data = self._bytes(offset, size, places)
+            frame = check_frame(data, 0, len(data)) if len(data) == size else ""
+            if isinstance(frame, str) or frame.size != size:
+                continue
+            unit = decode_frame(data, 0, frame, offset)
+            if unit.crc != "ok" or unit.stale:
+                continue
+            end = self._judge_end(data, offset, places[-1])
+            solved = Reassembled(unit, data, tuple(self._pieces(offset, size, places)))
+            if end == "proven":
+                self.units.append(solved)
+                self.solved.add(offset)
+                return solved
+            if end == "open" and len(solved.pieces) > 1:
+                self.open_ends.append(solved)
+        return None
+
+    def _judge_end(self, data: bytes, offset: int, last_place: PagePlace) -> EndVerdict:
+        position = offset + len(data) + last_place.shift
+        following = self._sources[last_place.source].file.read(position, FOLLOWING_BYTES)
+        return judge_end(data, offset, following)
+
+    def _is_whole_elsewhere(self, offset: int) -> bool:
+        """Return True if the store or a run has a unit that begins at ``offset``."""
+        if self._units.overlaps(offset, offset + 1):
+            return True
+        for run in self._overlapping(offset, offset + 1):
+            head = read_head(self._sources[run.source].file.read(offset + run.shift, HEAD_BYTES), 0)
+            if head is not None and head.physical_offset == offset:
+                return True
+        return False
+
+    # -- pages
+
+    def _paths(
+        self, start: int, stop: int, first: PagePlace, jumps: int, given: Sequence[PagePlace], *, is_blind: bool
+    ) -> Iterator[list[PagePlace]]:
+        """Yield places for the pages of [start, stop) with exactly ``jumps`` changes from one page to the next.
+
+        The first pages are ``given``; a page that begins at ``start`` may lie elsewhere than ``first``.
+        """
+        pages = list(range(start // PAGE_BYTES, (stop - 1) // PAGE_BYTES + 1))
+        yield from self._further(pages, list(given) or [first], jumps, stop, is_blind=is_blind)
+        if not given and start % PAGE_BYTES == 0 and jumps:
+            for place in self._other_places(pages[0], first, stop, is_blind=is_blind):
+                yield from self._further(pages, [place], jumps - 1, stop, is_blind=is_blind)
+
+    def _further(
+        self, pages: list[int], places: list[PagePlace], jumps: int, stop: int, *, is_blind: bool
+    ) -> Iterator[list[PagePlace]]:
+        remaining = len(pages) - len(places)
+        if jumps == 0 or remaining <= 0:
+            if jumps == 0:
+                yield [*places, *[places[-1]] * remaining]
+            return
+        for count in range(remaining):  # pages that follow before the next change
+            before = [*places, *[places[-1]] * count]
+            for place in self._other_places(pages[len(before)], before[-1], stop, is_blind=is_blind):
+                yield from self._further(pages, [*before, place], jumps - 1, stop, is_blind=is_blind)
+
+    def _other_places(self, page: int, previous: PagePlace, stop: int, *, is_blind: bool) -> Iterator[PagePlace]:
+        """Yield the places where ``page`` may lie, if it does not follow the page before: those that runs name, and
+        with ``is_blind`` others if no run has bytes of this page.
+        """
+        start = page * PAGE_BYTES
+        named = [PagePlace(run.source, run.shift) for run in self._overlapping(start, start + PAGE_BYTES)]
+        hints = [PagePlace(run.source, run.shift) for run in self._overlapping(stop, stop + 1)]
+        likely = [
+            place for place in dict.fromkeys([*named, *hints]) if place != previous and _is_aligned(place, previous)
+        ]
+        yield from (place for place in likely if place != previous)
+        if not is_blind or any(place.source == previous.source and _is_aligned(place, previous) for place in named):
+            return
+        number, shift = previous
+        if self._sources[number].start_offset is not None:  # pages of the store's own file that were swapped
+            yield from (PagePlace(number, position - start) for position in self._damaged_pages(number))
+            return
+        ahead = [
+            (place.shift - shift) // PAGE_BYTES for place in likely if place.source == number and place.shift > shift
+        ]
+        for skip in range(1, min(*ahead, MAX_SKIPPED_PAGES + 1) if ahead else MAX_SKIPPED_PAGES + 1):
+            yield PagePlace(number, shift + skip * PAGE_BYTES)
+
+    def _damaged_pages(self, number: int) -> list[int]:
+        """Positions of the pages in the ranges to search, which hold no whole unit of this place."""
+        if number not in self._orphans:
+            pages = [
+                page * PAGE_BYTES
+                for start, stop in self._sources[number].ranges[:_MAX_ORPHANS]
+                for page in range(start // PAGE_BYTES, min((stop - 1) // PAGE_BYTES + 1, start // PAGE_BYTES + 16))
+            ]
+            self._orphans[number] = list(dict.fromkeys(pages))[:_MAX_ORPHANS]
+        return self._orphans[number]
+
+    def _overlapping(self, start: int, stop: int) -> list[UnitRun]:
+        """Runs that hold bytes of [start, stop) of the log; a few of the nearest."""
+        index = bisect_left(self._starts, stop)
+        nearest = self._runs[max(index - _OVERLAPPING_RUNS, 0) : index]
+        return [run for run in reversed(nearest) if run.end_offset > start]
+
+    def _bytes(self, offset: int, size: int, places: list[PagePlace]) -> bytes:
+        """Return [offset, offset + size) of the log from the places of its pages."""
+        first = offset // PAGE_BYTES
+        data = b"".join(self._page(place, first + number) for number, place in enumerate(places))
+        skip = offset - first * PAGE_BYTES
+        return data[skip : skip + size]
+
+    def _page(self, place: PagePlace, page: int) -> bytes:
+        key = place, page
+        data = self._pages.get(key)
+        if data is None:
+            position = page * PAGE_BYTES + place.shift
+            missing = max(-position, 0)
+            data = self._sources[place.source].file.read(max(position, 0), max(PAGE_BYTES - missing, 0))
+            data = (bytes(missing) + data).ljust(PAGE_BYTES, b"\0")
+            if len(self._pages) >= _MAX_CACHED_PAGES:
+                self._pages.clear()
+            self._pages[key] = data
+        return data
+
+    def _pieces(self, offset: int, size: int, places: list[PagePlace]) -> Iterator[Piece]:
+        page, end = offset // PAGE_BYTES, offset + size
+        for place, group in groupby(places):
+            count = len(list(group))
+            start, stop = max(page * PAGE_BYTES, offset), min((page + count) * PAGE_BYTES, end)
+            yield Piece(place.source, start + place.shift, stop - start)
+            page += count
+
+
+def _is_aligned(place: PagePlace, previous: PagePlace) -> bool:
+    """Return False for a page of the same source that no file system puts there: a copy in a message's body."""
+    return place.source != previous.source or (place.shift - previous.shift) % PAGE_BYTES == 0

@@ -1,0 +1,206 @@
+"""The bytes that are searched: ranges of the store's own files, images, and what the store holds already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.unit_scan import Damage, Stop
+from engine.codec.unit_search import FOLLOWING_BYTES, judge_end
+from engine.errors import CannotRead
+from engine.inspection.block_scan import scan_log
+from engine.inspection.log_reader import LogReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.image_file import ImageFile
+
+_MAX_WITHOUT_CRC = 1000
+Int64 = npt.NDArray[np.int64]
+
+
+class Readable(Protocol):
+    """A file whose bytes are searched."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, position: int, size: int) -> bytes: ...
+
+    def read_into(self, view: memoryview, position: int) -> int: ...
+
+    def extents(self, position: int) -> list[tuple[int, int]]: ...
+
+
+@dataclass(slots=True)
+class Source:
+    """A file and the ranges of it to search. ``start_offset`` is the offset of its first byte in the log; None for an
+    image.
+    """
+
+    file: Readable
+    ranges: list[tuple[int, int]]
+    start_offset: int | None = None
+
+    @property
+    def bytes_to_search(self) -> int:
+        """Bytes in the ranges."""
+        return sum(stop - start for start, stop in self.ranges)
+
+
+@dataclass(slots=True)
+class StoreUnits:
+    """What the store's own walk reaches.
+
+    ``live`` are ranges of the log that hold whole units, ``damage`` the ranges between them, ``bad`` the units with a
+    wrong body CRC: their offsets and sizes.
+    """
+
+    end_offset: int = 0
+    damage: list[Damage] = field(default_factory=list)
+    bad: list[tuple[int, int]] = field(default_factory=list)
+    blanks: list[tuple[int, int]] = field(default_factory=list)
+    doubtful: list[tuple[int, int]] = field(default_factory=list)
+    """Units that are read as whole, although nothing proves it: no CRC is stored, or their end may be of another page.
+    """
+    _starts: list[int] = field(default_factory=list)
+    _stops: list[int] = field(default_factory=list)
+    _last_units: list[int] = field(default_factory=list)
+    _arrays: tuple[Int64, Int64] | None = None
+
+    def add(self, start: int, stop: int, last_unit: int) -> None:
+        """Add a range of whole units behind the ones before; the last of them begins at ``last_unit``."""
+        if self._stops and self._stops[-1] == start:
+            self._stops[-1], self._last_units[-1] = stop, last_unit
+        else:
+            self._starts.append(start)
+            self._stops.append(stop)
+            self._last_units.append(last_unit)
+        self._arrays = None
+
+    def drop_unsound_ends(self, log: LogReader) -> None:
+        """Take the last unit of a range for damaged if its end may be of another file or place."""
+        damage_starts = {damage.offset for damage in self.damage}
+        for number, (stop, last_unit) in enumerate(zip(self._stops, self._last_units, strict=True)):
+            if stop not in damage_starts:
+                continue
+            data = log.read(last_unit, stop - last_unit + FOLLOWING_BYTES)
+            unit, following = data[: stop - last_unit], data[stop - last_unit :]
+            verdict = judge_end(unit, last_unit, following)
+            if verdict == "proven":
+                continue
+            self._stops[number] = last_unit
+            (self.bad if verdict == "wrong" else self.doubtful).append((last_unit, stop - last_unit))
+        self._arrays = None
+
+    @property
+    def live(self) -> list[tuple[int, int]]:
+        """Ranges of the log that hold whole units, ascending."""
+        return list(zip(self._starts, self._stops, strict=True))
+
+    def _ranges(self) -> tuple[Int64, Int64]:
+        if self._arrays is None:
+            self._arrays = np.array(self._starts, np.int64), np.array(self._stops, np.int64)
+        return self._arrays
+
+    def covers(self, starts: Int64, stops: Int64) -> npt.NDArray[np.bool_]:
+        """Return which of the ranges [start, stop) lie in live units as a whole."""
+        live_starts, live_stops = self._ranges()
+        if not len(live_starts):
+            return np.zeros(len(starts), np.bool_)
+        index = np.searchsorted(live_starts, starts, "right") - 1
+        covered: npt.NDArray[np.bool_] = (index >= 0) & (stops <= live_stops[np.maximum(index, 0)])
+        return covered
+
+    def overlaps(self, start: int, stop: int) -> bool:
+        """Return True if a byte of [start, stop) belongs to a live unit."""
+        live_starts, live_stops = self._ranges()
+        index = int(np.searchsorted(live_starts, stop, "left")) - 1
+        return index >= 0 and int(live_stops[index]) > start
+
+
+def walk_store(store: StoreSnapshot, on_progress: Callable[[int], None]) -> StoreUnits:
+    """Walk the log with its CRCs up to its end, behind which no start reads. ``on_progress`` gets the bytes done."""
+    units = StoreUnits(store.log.max_offset)
+    begin = max(store.log.min_offset, 0)
+    for block in scan_log(store.log, stop=units.end_offset, with_tags=False):
+        if isinstance(block, Damage):
+            units.damage.append(block)
+            on_progress(block.offset + block.size - begin)
+        elif not isinstance(block, Stop) and block.count:
+            _add_block(units, block)
+            on_progress(int(block.offset[block.count - 1]) - begin)
+    units.drop_unsound_ends(store.log)
+    return units
+
+
+def _add_block(units: StoreUnits, block: UnitColumns) -> None:
+    count = block.count - int(block.kind[block.count - 1] == BLANK)
+    if count < block.count:
+        units.blanks.append((int(block.offset[count]), int(block.size[count])))
+    offsets = block.offset[:count]
+    good = (block.crc[:count] != BAD) | (block.body_crc[:count] == 0)  # 0: the writer stored none
+    good &= block.physical_offset[:count] == offsets
+    stops = offsets + block.size[:count]
+    without_crc = np.flatnonzero((block.crc[:count] == BAD) & good)
+    for row in without_crc[: _MAX_WITHOUT_CRC - len(units.doubtful)].tolist() if len(without_crc) else ():
+        units.doubtful.append((int(offsets[row]), int(block.size[row])))
+    breaks = np.flatnonzero((offsets[1:] != stops[:-1]) | ~good[1:] | ~good[:-1]) + 1
+    for first, last in zip([0, *breaks.tolist()], [*breaks.tolist(), count], strict=True):
+        if first == last:
+            continue
+        if good[first]:
+            units.add(int(offsets[first]), int(stops[last - 1]), int(offsets[last - 1]))
+        else:
+            units.bad += zip(offsets[first:last].tolist(), block.size[first:last].tolist(), strict=True)
+
+
+def own_sources(store: StoreSnapshot, units: StoreUnits) -> list[Source]:
+    """Return the files of the log with the ranges in which the walk found no whole units: damage, units with a wrong
+    CRC, the bytes behind a blank and behind the log's end.
+    """
+    ranges = [(damage.offset, damage.offset + damage.size) for damage in units.damage if not damage.unread]
+    ranges += [(offset, offset + size) for offset, size in [*units.bad, *units.doubtful]]
+    sources = []
+    for file in store.log.files:
+        mine = [(max(start, file.start_offset), min(stop, file.end_offset)) for start, stop in ranges]
+        mine += [(offset, file.end_offset) for offset, _ in units.blanks if file.start_offset <= offset]
+        mine.append((max(units.end_offset, file.start_offset), file.end_offset))
+        own = _merged([(start - file.start_offset, stop - file.start_offset) for start, stop in mine if start < stop])
+        sources.append(Source(file, list(_with_data(file, own)), file.start_offset))
+    return sources
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], stop)
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def _with_data(file: Readable, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of ``ranges`` for which the file system holds data: holes read as zeros."""
+    if not ranges:
+        return
+    try:
+        extents = file.extents(ranges[0][0])
+    except CannotRead:
+        extents = [(0, file.size)]
+    for start, stop in ranges:
+        for data_start, data_stop in extents:
+            if max(start, data_start) < min(stop, data_stop):
+                yield max(start, data_start), min(stop, data_stop)
+
+
+def image_source(image: ImageFile) -> Source:
+    """Return all of an image that holds data."""
+    return Source(image, _merged(image.extents()))

@@ -1,0 +1,44 @@
+"""Units put together from pages in several places."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from salvage_rounds import FILE_BYTES, PAGE, WrittenStore, salvage, text, write_store
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenStore:
+    store = write_store(random.Random(3), tmp_path / "store", 3)
+    store.files[1].unlink()
+    return store
+
+
+def middle(written: WrittenStore) -> bytes:
+    return written.log[FILE_BYTES : 2 * FILE_BYTES]
+
+
+def test_a_unit_across_two_extents_has_two_pieces(written: WrittenStore, tmp_path: Path) -> None:
+    data, image = middle(written), tmp_path / "image"
+    image.write_bytes(data[: 8 * PAGE] + text(random.Random(1), 3 * PAGE) + data[8 * PAGE :])
+    cut = next(
+        offset for offset in written.units if offset < FILE_BYTES + 8 * PAGE < offset + len(written.units[offset])
+    )
+    (row,) = [row for row in salvage(written.root, [image]) if row.physical_offset == cut]
+    assert (row.verdict, row.data) == ("reassembled", written.units[cut])
+    first, second = row.places
+    assert (first.offset + first.size, second.offset) == (8 * PAGE, 11 * PAGE)
+    assert {"bodyCrc", "unitBefore", "unitBehind", "queueEntry"} <= {*row.evidence}
+
+
+def test_pieces_of_another_message_are_not_put_together(written: WrittenStore, tmp_path: Path) -> None:
+    """The page with the end of a unit is not in the image: its head is a fragment."""
+    data, image = middle(written), tmp_path / "image"
+    image.write_bytes(data[: 8 * PAGE] + text(random.Random(1), PAGE) + data[9 * PAGE :])
+    cut = next(
+        offset for offset in written.units if offset < FILE_BYTES + 8 * PAGE < offset + len(written.units[offset])
+    )
+    (row,) = [row for row in salvage(written.root, [image]) if row.physical_offset == cut]
+    assert row.verdict in ("lost", "head", "damaged")

@@ -1,0 +1,109 @@
+"""The rows: what was found, how sure that is, and what is left out."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from planted_faults import patch
+from salvage_rounds import FILE_BYTES, WrittenStore, salvage, write_store
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenStore:
+    return write_store(random.Random(5), tmp_path / "store", 2)
+
+
+def big(written: WrittenStore) -> int:
+    """Return a unit in the middle of the first file with a body and a CRC."""
+    return next(
+        offset
+        for offset, unit in written.units.items()
+        if 20_000 < offset < 90_000 and len(unit) > 600 and unit[8:12] != bytes(4)
+    )
+
+
+def test_a_sound_store_has_nothing_to_salvage(written: WrittenStore) -> None:
+    image = written.root.parent / "image"
+    image.write_bytes(written.log)
+    assert salvage(written.root, [image]) == []
+
+
+def test_a_damaged_message_is_whole_in_a_replica(written: WrittenStore) -> None:
+    offset, image = big(written), written.root.parent / "image"
+    image.write_bytes(written.log)
+    patch(written.files[0], offset + 150, b"damaged")
+    (row,) = salvage(written.root, [image])
+    assert (row.verdict, row.physical_offset, row.data) == ("whole", offset, written.units[offset])
+    assert {"missingInLog", "queueEntry", "storeHost", "unitBefore", "unitBehind"} <= {*row.evidence}
+    assert [(place.file, place.offset) for place in row.places] == [(str(image), offset)]
+
+
+def test_a_damaged_message_says_what_it_was(written: WrittenStore) -> None:
+    offset = big(written)
+    patch(written.files[0], offset + 150, b"damaged")
+    (row,) = salvage(written.root, [])
+    assert (row.verdict, row.physical_offset, row.doubts) == ("damaged", offset, ("wrong:bodyCRC",))
+    assert row.topic in ("Orders", "Payments", "名", "T" * 200)
+
+
+def test_a_message_whose_bytes_are_gone_is_known_by_its_queue_entry(written: WrittenStore) -> None:
+    offset = big(written)
+    patch(written.files[0], offset, bytes(len(written.units[offset])))
+    (row,) = salvage(written.root, [])
+    assert (row.verdict, row.physical_offset, row.size) == ("lost", offset, len(written.units[offset]))
+    assert (row.places, row.evidence) == ((), ("queueEntry",))
+
+
+def test_units_behind_the_end_of_the_log_are_found(written: WrittenStore) -> None:
+    last = max(written.units)
+    end = last + len(written.units[last])
+    position = end - FILE_BYTES
+    from raw_units import raw_unit
+
+    patch(written.files[1], position + 300, raw_unit(end + 300, body=b"of an earlier start"))
+    rows = salvage(written.root, [])
+    assert [(row.verdict, row.physical_offset) for row in rows] == [("whole", end + 300)]
+    assert {"behindLog", "ownPlace"} <= {*rows[0].evidence}
+
+
+def test_another_generation_is_listed_and_never_taken_for_this_log(written: WrittenStore, tmp_path: Path) -> None:
+    """Both contents of an offset are listed; the one that the queue entry names is the likelier one."""
+    offset = big(written)
+    other = write_store(random.Random(9), tmp_path / "other", 2, host=2)
+    image = tmp_path / "image"
+    image.write_bytes(other.log + written.log)
+    patch(written.files[0], offset + 150, b"damaged")
+    rows = salvage(written.root, [image])
+    assert [row.physical_offset for row in rows if row.verdict == "whole"] == [offset]
+    conflicts = [row for row in rows if row.verdict == "conflict"]
+    assert len(conflicts) > 50
+    assert all({"otherUnitInStore", "queueEntryElsewhere"} & {*row.doubts} for row in conflicts)
+
+
+def test_a_copy_in_the_body_of_a_lost_message_is_no_message(written: WrittenStore, tmp_path: Path) -> None:
+    """The head of the outer message is gone, so nothing says where its body ends."""
+    from raw_units import raw_log, raw_unit
+
+    inner = raw_unit(77_777_777)
+    data = bytearray(raw_log({}, {"body": b"x" * 300 + inner + b"y" * 300}, {}, base=1 << 30))
+    start = len(raw_unit(0))
+    data[start : start + 90] = bytes(90)
+    image = tmp_path / "image"
+    image.write_bytes(bytes(data) + bytes(40))
+    verdicts = {row.physical_offset: row.verdict for row in salvage(written.root, [image])}
+    assert verdicts[77_777_777] == "inBody"
+    assert list(verdicts.values()).count("inBody") == 1
+
+
+def test_the_end_of_a_message_names_its_topic(written: WrittenStore, tmp_path: Path) -> None:
+    from raw_units import raw_log, raw_unit
+
+    data = raw_log({"topic": b"Orders", "body": b"x" * 500}, {}, base=1 << 30)
+    image = tmp_path / "image"
+    image.write_bytes(data[200:] + bytes(40))
+    rows = salvage(written.root, [image])
+    (tail,) = [row for row in rows if row.verdict == "tail"]
+    assert (tail.topic, tail.keys, tail.doubts) == ("Orders", ["k1"], ("noHead",))
+    assert raw_unit() not in data[:10]

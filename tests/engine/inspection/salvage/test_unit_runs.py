@@ -1,0 +1,80 @@
+"""Runs of whole units in any bytes, whatever lies before, between and behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from raw_units import raw_log, raw_unit
+
+from engine.inspection.salvage import unit_runs
+from engine.inspection.salvage.sources import StoreUnits, image_source
+from engine.inspection.salvage.unit_runs import Finds, RunSearch
+from engine.inspection.snapshot import open_store
+from engine.mapped.image_file import ImageFile
+from engine.mapped.reading import Reading
+
+END = bytes(40)
+
+
+def search(tmp_path: Path, data: bytes) -> Finds:
+    path, root = tmp_path / "image", tmp_path / "store"
+    path.write_bytes(data)
+    (root / "commitlog").mkdir(parents=True, exist_ok=True)
+    (root / "commitlog" / f"{0:020d}").write_bytes(raw_unit(0, body=b"live").ljust(4096, b"\0"))
+    image = ImageFile(path, Reading(alone=True))
+    with open_store(root) as store:
+        units = StoreUnits()
+        units.add(0, len(raw_unit(0, body=b"live")), 0)
+        finder = RunSearch(store.log, units)
+        finder.search(image_source(image), 7, lambda _: None)
+    image.close()
+    return finder.finds
+
+
+def test_units_back_to_back_are_one_run(tmp_path: Path) -> None:
+    log = raw_log({}, {"sys_flag": 48}, {"version": 2, "topic": b"T" * 200}, base=8192)
+    finds = search(tmp_path, b"junk \xda\xa3\x20\xa7" + log + END)
+    (run,) = finds.runs
+    assert (run.source, run.position, run.physical_offset, run.size, run.count) == (7, 9, 8192, len(log), 3)
+    assert (run.is_live, run.shift, run.end_offset) == (False, 9 - 8192, 8192 + len(log))
+
+
+def test_units_of_different_places_are_two_runs(tmp_path: Path) -> None:
+    finds = search(tmp_path, raw_unit(8192) + raw_unit(4096) + END)
+    assert [run.physical_offset for run in finds.runs] == [4096]  # what follows the first one is not the next unit
+    assert [head.head.physical_offset for head in finds.heads] == [8192]
+
+
+def test_bytes_that_the_store_has_at_that_offset_are_live(tmp_path: Path) -> None:
+    finds = search(tmp_path, raw_unit(0, body=b"live") + END + raw_unit(0, body=b"dead") + END)
+    assert [run.is_live for run in finds.runs] == [True, False]
+
+
+def test_a_unit_in_the_body_of_a_whole_unit_is_no_unit(tmp_path: Path) -> None:
+    assert search(tmp_path, raw_unit(8192, body=b"x" * 9 + raw_unit(100)) + END).runs[0].count == 1
+
+
+def test_a_unit_in_a_damaged_body_is_marked(tmp_path: Path) -> None:
+    data = raw_unit(8192, body=b"x" * 9 + raw_unit(100) + END + b"tea")
+    finds = search(tmp_path, data.replace(b"tea", b"TEA") + END)
+    assert [(run.physical_offset, run.in_damaged) for run in finds.runs] == [(100, True)]
+    assert [(head.head.physical_offset, head.is_bad_body) for head in finds.heads] == [(8192, True)]
+
+
+def test_a_unit_without_an_end_is_a_head(tmp_path: Path) -> None:
+    finds = search(tmp_path, raw_unit(8192, body=b"x" * 500)[:300])
+    assert (finds.runs, [head.head.physical_offset for head in finds.heads]) == ([], [8192])
+
+
+@pytest.mark.parametrize("window", [1 << 12, 5000, 1 << 14])
+def test_the_size_of_the_window_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    """Units at the end of a window, and one that is longer than two of them."""
+    bodies = [b"x" * (137 * number % 1500) for number in range(60)] + [b"y" * 40_000, b"z"]
+    log = raw_log(*({"body": body} for body in bodies), base=8192)
+    data = b"-" * 700 + log + END + b"-" * 3000 + raw_log({}, {}, base=512) + END
+    expected = search(tmp_path, data).runs
+    monkeypatch.setattr(unit_runs, "WINDOW_BYTES", window)
+    monkeypatch.setattr(unit_runs, "_MARGIN_BYTES", 100)
+    assert search(tmp_path, data).runs == expected
+    assert [run.count for run in expected] == [62, 2]

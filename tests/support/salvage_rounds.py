@@ -1,0 +1,342 @@
+"""Random damage of a store and images of disks, the truth about each, and what ``salvage`` may not do: miss a unit
+whose bytes are all there, or report one that was never written.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handmade_stores import START, write_queue
+from raw_units import raw_blank, raw_unit, with_property_crc
+
+from engine.codec.message import Unit
+from engine.inspection.salvage.salvage import COMPLETE, Salvaged, SalvageSearch
+from engine.inspection.snapshot import open_store
+from engine.mapped.image_file import ImageFile
+from engine.mapped.reading import Reading
+
+FILE_BYTES = 1 << 17
+PAGE = 4096
+TOPICS = ("Orders", "Payments", "名", "T" * 200)
+_MAGICS = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+_WORDS = b"tea coffee order paid 4711 shipped customer O-1042 warehouse \n".split(b" ")
+
+
+@dataclass
+class WrittenStore:
+    """A store below ``root`` whose bytes are known: ``log`` from offset 0 on, and each unit by its offset."""
+
+    root: Path
+    log: bytes
+    units: dict[int, bytes]
+    files: list[Path] = field(default_factory=list)
+
+
+def text(rng: random.Random, size: int) -> bytes:
+    """Return ``size`` bytes of words."""
+    return b" ".join(rng.choices(_WORDS, k=size // 4 + 1))[:size]
+
+
+def write_store(
+    rng: random.Random,
+    root: Path,
+    file_count: int = 4,
+    *,
+    host: int = 1,
+    largest: int = 9000,
+    topics: Sequence[str] = TOPICS,
+) -> WrittenStore:
+    """Write a store with units of every kind: both magics, IPv6 hosts, no body, magics and units in bodies, property
+    CRCs, bodies without a CRC.
+    """
+    log = bytearray()
+    units: dict[int, bytes] = {}
+    queues: dict[tuple[str, int], list[bytes]] = {}
+    time = START
+    while len(log) < FILE_BYTES * file_count - 20_000:
+        time += rng.randrange(50)
+        topic = rng.choice(topics)
+        queue = queues.setdefault((topic, rng.randrange(2)), [])
+        fields: dict[str, object] = {
+            "topic": topic.encode(),
+            "version": 2 if len(topic) > 127 else 1,
+            "body": _body(rng, units, largest),
+            "queue_id": next(key[1] for key, entries in queues.items() if entries is queue),
+            "queue_offset": len(queue),
+            "sys_flag": rng.choice((0, 0, 0, 16, 32, 48)),
+            "stored": time + host * 1000,
+            "born": time,
+            "properties": b"UNIQ_KEY\x01%032X\x02KEYS\x01k%d\x02" % (rng.getrandbits(120), len(units)),
+            "body_crc": 0 if rng.random() < 0.01 else None,
+        }
+        offset = len(log)
+        unit = _unit(rng, offset, fields)
+        room = FILE_BYTES - offset % FILE_BYTES
+        if len(unit) + 8 > room:
+            log += raw_blank(room).ljust(room, b"\0")
+            offset = len(log)
+            unit = _unit(rng, offset, fields)
+        units[offset] = unit
+        log += unit
+        queue.append(struct.pack(">qiq", offset, len(unit), 0))
+    (root / "commitlog").mkdir(parents=True)
+    store = WrittenStore(root, bytes(log).ljust(FILE_BYTES * file_count, b"\0"), units)
+    for start in range(0, len(store.log), FILE_BYTES):
+        path = root / "commitlog" / f"{start:020d}"
+        path.write_bytes(store.log[start : start + FILE_BYTES])
+        store.files.append(path)
+    for (topic, queue_id), entries in queues.items():
+        write_queue(root / "consumequeue" / topic / str(queue_id), b"".join(entries), 20_000)
+    return store
+
+
+def _unit(rng: random.Random, offset: int, fields: dict[str, object]) -> bytes:
+    unit = raw_unit(offset, **fields)  # type: ignore[arg-type]
+    return with_property_crc(unit) if len(fields["body"]) % 5 == 0 else unit  # type: ignore[arg-type]
+
+
+def _body(rng: random.Random, units: dict[int, bytes], largest: int) -> bytes:
+    size = rng.choice((10, 100, 300, 1000, 1000, 3000, largest))
+    size = rng.randrange(size // 2, size)
+    kind = rng.random()
+    if kind < 0.03:
+        return b""
+    if kind < 0.08:
+        return text(rng, size) + rng.choice(_MAGICS) + text(rng, 100)
+    if kind < 0.11 and units:
+        return text(rng, size) + rng.choice(list(units.values())) + text(rng, 30)
+    if kind < 0.14:
+        return b"".join(raw_unit(rng.randrange(1 << 30), body=text(rng, 50)) for _ in range(3))
+    return rng.randbytes(size) if kind < 0.4 else text(rng, size)
+
+
+@dataclass
+class Round:
+    """One damage: the units that must be found, and the images to search."""
+
+    kind: str
+    wanted: set[int] = field(default_factory=set)
+    images: list[Path] = field(default_factory=list)
+
+
+def _still_live(store: WrittenStore, offset: int) -> bool:
+    path, position = store.files[offset // FILE_BYTES], offset % FILE_BYTES
+    unit = store.units[offset]
+    return path.exists() and path.read_bytes()[position : position + len(unit)] == unit
+
+
+def _wanted(store: WrittenStore, offsets: Iterable[int], images: list[Path]) -> set[int]:
+    """Return those of ``offsets`` that must be found: not live, not copied into another message, and back to back
+    somewhere; a unit in pieces only if it has a body CRC, for without one nobody can tell which pieces belong together.
+    """
+    contents = [path.read_bytes() for path in [*store.files, *images] if path.exists()]
+    wanted = set()
+    for offset in offsets:
+        unit = store.units[offset]
+        if _still_live(store, offset) or store.log.count(unit) > 1:
+            continue
+        if unit[8:12] != bytes(4) or any(unit in content for content in contents):
+            wanted.add(offset)
+    return wanted
+
+
+def _somewhere(store: WrittenStore, images: list[Path]) -> set[int]:
+    """Return the units whose bytes are back to back in a file that is there, and no longer at their place."""
+    contents = [path.read_bytes() for path in [*store.files, *images] if path.exists()]
+    there = [offset for offset, unit in store.units.items() if any(unit in content for content in contents)]
+    return _wanted(store, there, images)
+
+
+def _patch(path: Path, position: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(position)
+        file.write(data)
+
+
+def _place(rng: random.Random, store: WrittenStore) -> tuple[Path, int]:
+    return rng.choice(store.files), rng.randrange(FILE_BYTES - 20_000)
+
+
+def _replica(rng: random.Random, store: WrittenStore, folder: Path) -> list[Path]:
+    """Write a part of the undamaged log, as a replica has it, between other bytes; or nothing."""
+    if rng.random() < 0.3:
+        return []
+    image = folder / "replica"
+    start = rng.randrange(len(store.log) // 2)
+    image.write_bytes(_foreign(rng, folder, 3) + store.log[start:] + text(rng, 300))
+    return [image]
+
+
+def overwritten(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    for _number in range(rng.choice((1, 3))):
+        path, position = _place(rng, store)
+        size = rng.choice((3, 40, 500, 6000))
+        _patch(path, position, rng.choice((rng.randbytes, lambda count: text(rng, count), bytes))(size))
+    images = _replica(rng, store, folder)
+    return Round("overwritten or zeroed", _somewhere(store, images), images)
+
+
+def bits(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    for _number in range(rng.choice((1, 5))):
+        path, position = _place(rng, store)
+        _patch(path, position, bytes([path.read_bytes()[position] ^ 1 << rng.randrange(8)]))
+    images = _replica(rng, store, folder)
+    return Round("bits inverted", _somewhere(store, images), images)
+
+
+def cut(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """The last file is cut; the image holds the bytes that were behind it."""
+    path = store.files[-1]
+    data = path.read_bytes()
+    size = rng.randrange(FILE_BYTES // 2)
+    path.write_bytes(data[:size])
+    image = folder / "image"
+    image.write_bytes(rng.randbytes(rng.randrange(5000)) + data[size:] + text(rng, 700))
+    return Round("cut", _somewhere(store, [image]), [image])
+
+
+def shifted(rng: random.Random, store: WrittenStore, _: Path) -> Round:
+    """Bytes are inserted or left out: what follows is moved, up to the end of a range."""
+    path, position = _place(rng, store)
+    data = path.read_bytes()
+    size, by = rng.choice((3000, 15_000)), rng.choice((-700, -13, 1, 8, 91, 512, 4096))
+    moved = data[position - min(by, 0) : position + size] if by < 0 else data[position : position + size]
+    new = text(rng, by) + moved if by > 0 else moved
+    _patch(path, position, new[:size])
+    return Round("shifted", _somewhere(store, []))
+
+
+def swapped(rng: random.Random, store: WrittenStore, _: Path) -> Round:
+    """Two pages have each other's places: the bytes of every unit are there."""
+    path = rng.choice(store.files[:-1])
+    for _number in range(rng.choice((1, 1, 2))):
+        data = path.read_bytes()
+        first, second = rng.sample(range(FILE_BYTES // PAGE - 6), 2)
+        pages = data[first * PAGE : (first + 1) * PAGE], data[second * PAGE : (second + 1) * PAGE]
+        _patch(path, first * PAGE, pages[1])
+        _patch(path, second * PAGE, pages[0])
+    return Round("pages swapped", _wanted(store, store.units, []))
+
+
+def _foreign(rng: random.Random, folder: Path, pages: int) -> bytes:
+    size = pages * PAGE
+    kind = rng.random()
+    if kind < 0.3:
+        return rng.randbytes(size)
+    if kind < 0.6:
+        return text(rng, size)
+    if kind < 0.7:
+        return bytes(size)
+    other = folder / "other"
+    if not other.exists():
+        write_store(random.Random(rng.random()), other, 1, host=2)
+    data = next((other / "commitlog").iterdir()).read_bytes()
+    start = rng.randrange(len(data) // PAGE - pages) * PAGE
+    return data[start : start + size]
+
+
+def deleted(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """A middle file is deleted; its bytes are in one piece in an image of the disk."""
+    path = store.files[rng.choice((1, 2))]
+    data = path.read_bytes()
+    path.unlink()
+    image = folder / "image"
+    image.write_bytes(rng.randbytes(rng.choice((0, 512, 4096))) + _foreign(rng, folder, 5) + data + text(rng, 3000))
+    return Round("a middle file deleted, one piece", _somewhere(store, [image]), [image])
+
+
+def fragmented(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """A middle file is deleted; an image has its pages in order, with pages of other files between."""
+    number = rng.choice((1, 2))
+    path = store.files[number]
+    data = path.read_bytes()
+    path.unlink()
+    longest = rng.choice((3, 8, 20))
+    pieces, position = [_foreign(rng, folder, 2)], 0
+    while position < len(data):
+        count = rng.randrange(1, longest + 1) * PAGE
+        pieces += [data[position : position + count], _foreign(rng, folder, rng.choice((1, 1, 2, 5)))]
+        position += count
+    image = folder / "image"
+    image.write_bytes(b"".join(pieces))
+    start = number * FILE_BYTES
+    offsets = [offset for offset in store.units if start <= offset < start + FILE_BYTES]
+    return Round("a middle file deleted, fragmented", _wanted(store, offsets, [image]), [image])
+
+
+def other_generation(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """Damage, and an image with a store of another time at the same offsets beside the bytes that are gone."""
+    damage = overwritten(rng, store, folder)
+    older = write_store(random.Random(rng.random()), folder / "older", 2, host=3)
+    image = folder / "image"
+    replica = store.log if rng.random() < 0.5 else b""
+    image.write_bytes(older.log + _foreign(rng, folder, 2) + replica)
+    return Round("other generation", _somewhere(store, [image]) | damage.wanted, [image, *damage.images])
+
+
+KINDS: tuple[Callable[[random.Random, WrittenStore, Path], Round], ...] = (
+    overwritten,
+    bits,
+    cut,
+    shifted,
+    swapped,
+    deleted,
+    fragmented,
+    fragmented,
+    other_generation,
+)
+
+
+@dataclass
+class Result:
+    """What a round gave: units that had to be found, those that were missed, and rows that are no unit of the store."""
+
+    kind: str
+    wanted: int
+    missed: list[int]
+    invented: list[Salvaged]
+
+
+def play(seed: int, folder: Path, *, file_count: int = 4, kind: int | None = None) -> Result:
+    """Write a store, damage it, search it, and compare the rows with the truth."""
+    rng = random.Random(seed)
+    store = write_store(rng, folder / "store", file_count)
+    played = KINDS[seed % len(KINDS) if kind is None else kind](rng, store, folder)
+    rows = salvage(store.root, played.images)
+    right, invented = set(), []
+    for row in rows:
+        is_right = row.physical_offset is not None and store.units.get(row.physical_offset) == row.data
+        is_altered = (
+            row.verdict == "conflict" and row.physical_offset is not None and _is_altered(store, row.physical_offset)
+        )
+        if row.verdict in COMPLETE or is_altered:
+            right |= {row.physical_offset} if is_right else set()
+            invented += [row] if row.verdict in COMPLETE and not is_right else []
+    shutil.rmtree(folder)
+    return Result(played.kind, len(played.wanted), sorted(played.wanted - right), invented)
+
+
+def _is_altered(store: WrittenStore, offset: int) -> bool:
+    """Return True if the store has a unit there still, changed in bytes that no CRC covers."""
+    with open_store(store.root) as snapshot:
+        item = snapshot.log.unit_at(offset)
+        return isinstance(item, Unit) and (item.crc == "ok" or item.body_crc == 0)
+
+
+def salvage(root: Path, images: list[Path]) -> list[Salvaged]:
+    """Return the rows of a search."""
+    reading = Reading(alone=True)
+    opened = [ImageFile(image, reading) for image in images]
+    try:
+        with open_store(root) as store:
+            search = SalvageSearch(store, opened)
+            search.run(lambda _: None)
+            return list(search.rows())
+    finally:
+        for image in opened:
+            image.close()
