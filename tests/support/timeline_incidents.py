@@ -159,6 +159,17 @@ class Script:
         self.incidents.append(Incident("outage", begin + self.broker_offset, self.clock()))
         self.retried(begin)
 
+    def outage_with_losses(self) -> None:
+        """No message that was sent meanwhile is stored later: the producers gave up, or sent it to another broker."""
+        begin = self.now
+        self.store.close()
+        self.now += self.rng.randrange(4000, 40_000)
+        self.store = self.open()
+        for producer in self.producers:
+            producer.counter += (self.now - begin) // sum(self.interval)
+        self.traffic(10)
+        self.incidents.append(Incident("outage", begin + self.broker_offset, self.clock()))
+
     def stall(self) -> None:
         begin = self.now
         end = begin + self.rng.randrange(1500, 20_000)
@@ -255,6 +266,7 @@ class Script:
 INCIDENTS: tuple[Callable[[Script], None], ...] = (
     Script.crash,
     Script.outage,
+    Script.outage_with_losses,
     Script.stall,
     Script.pause,
     Script.broker_clock,

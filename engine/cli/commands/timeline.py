@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import add_command, add_release, add_store, common_options, count, moment, open_named_store
 from engine.cli.output import Column, Output, Progress, iso_time
 from engine.english import number_of
-from engine.inspection.timeline.events import KINDS
+from engine.inspection.timeline.events import KINDS, TRACE_KINDS
+from engine.system_names import TRACE_TOPIC
 
 if TYPE_CHECKING:
     from engine.inspection.timeline.events import TimelineEvent
@@ -52,6 +54,14 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--limit", type=count, default=1000, metavar="N", help="list at most N events (default: 1000); all are counted"
     )
+    parser.add_argument(
+        "--traces",
+        action="store_true",
+        help="list message traces of clients, too (RMQ_SYS_TRACE_TOPIC): who sent and received, how long, how it ended",
+    )
+    parser.add_argument(
+        "--message", metavar="ID", help="traces of this message only: its unique key or one of its keys"
+    )
     add_release(parser, "the release of RocketMQ that wrote the store (default: what the store shows)")
     parser.set_defaults(run=run)
 
@@ -66,15 +76,17 @@ def _kinds(text: str) -> frozenset[str]:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.timeline.timeline import find_timeline
+    from engine.inspection.timeline.traces import TraceCollector
 
     with open_named_store(args, out) as store:
         store.settle_log_end()
         with Progress("timeline", store.log.sequence.total_size, out.quiet) as progress:
-            timeline = find_timeline(store, progress.update)
+            traces = TraceCollector(args.limit, args.message or "", is_wanted=args.traces or args.message is not None)
+            timeline = find_timeline(store, progress.update, traces=traces)
         chosen = [event for event in timeline.events if _is_wanted(event, args)]
         listed = chosen[: args.limit]
         if not out.as_json:
-            _print_summary(timeline, len(chosen), len(listed), out)
+            _print_summary(timeline, chosen, len(listed), out)
         for event in listed:
             record = event.record()
             out.record(record if out.as_json else record | {"certainty": event.certainty}, _COLUMNS)
@@ -106,16 +118,20 @@ def _summary(timeline: Timeline, chosen: int, listed: int) -> dict[str, Any]:
         "lastRun": timeline.state,
         "zoneMs": timeline.zone_ms,
         "kinds": dict(timeline.kinds),
+        "traceMessages": timeline.trace_units,
+        "tracesLeftOut": timeline.traces_left_out,
+        "tracesNotDecoded": timeline.unknown_traces,
         "damagedBytes": timeline.damage,
         "unreadBytes": timeline.unread,
         "unknown": timeline.unknown,
     }
 
 
-def _print_summary(timeline: Timeline, chosen: int, listed: int, out: Output) -> None:
-    kinds = ", ".join(f"{kind} {number:,}" for kind, number in timeline.kinds.most_common())
-    limit_words = f"; {listed:,} of {chosen:,} listed (--limit)" if listed < chosen else ""
-    out.line(f"-- {number_of(chosen, 'event', 'events')}{limit_words}: {kinds or 'none'}")
+def _print_summary(timeline: Timeline, chosen: list[TimelineEvent], listed: int, out: Output) -> None:
+    counts = Counter(event.kind for event in chosen)
+    kinds = ", ".join(f"{kind} {number:,}" for kind, number in counts.most_common())
+    limit_words = f"; {listed:,} of {len(chosen):,} listed (--limit)" if listed < len(chosen) else ""
+    out.line(f"-- {number_of(len(chosen), 'event', 'events')}{limit_words}: {kinds or 'none'}")
     if timeline.first_stored is not None:
         state = f"; {_STATES[timeline.state]}" if timeline.state else ""
         out.line(
@@ -124,8 +140,19 @@ def _print_summary(timeline: Timeline, chosen: int, listed: int, out: Output) ->
         )
     if timeline.p50 is not None:
         out.line(f"-- from born to stored: half within {timeline.p50:,} ms, 99 % within {timeline.p99:,} ms")
+    _print_traces(timeline, out)
     if timeline.damage or timeline.unread:
         lost = f"{timeline.damage:,} damaged and {timeline.unread:,} unread bytes of the log"
         out.line(f"-- {lost}: events in them are missing")
     for part, why in timeline.unknown.items():
         out.line(f"-- not known: {part}: {why}")
+
+
+def _print_traces(timeline: Timeline, out: Output) -> None:
+    if timeline.trace_units and not any(timeline.kinds[kind] for kind in TRACE_KINDS):
+        traces = number_of(timeline.trace_units, "message of traces", "messages of traces")
+        out.line(f"-- {traces} ({TRACE_TOPIC}): --traces lists what clients sent and received")
+    if timeline.traces_left_out:
+        out.line(f"-- {number_of(timeline.traces_left_out, 'trace', 'traces')} beyond the limit (--limit)")
+    if timeline.unknown_traces:
+        out.line(f"-- {number_of(timeline.unknown_traces, 'message', 'messages')} of traces not understood")

@@ -21,12 +21,18 @@ Kind = Literal[
     "redelivery",
     "retryStorm",
     "topicAppears",
+    "messageSent",
+    "messageConsumed",
+    "transactionEnded",
+    "messageRecalled",
 ]
 """``outage``: nothing was stored although something was to be stored; ``stall``: requests waited for the broker;
 ``pause``: nothing was stored, and nothing shows that anybody wanted to. ``lateIndex``: index entries were made much
-later than their messages. ``redelivery``: delayed messages were delivered a second time.
+later than their messages. ``redelivery``: delayed messages were delivered a second time. The last four come from
+message traces of clients.
 """
 KINDS: tuple[Kind, ...] = get_args(Kind)
+TRACE_KINDS: tuple[Kind, ...] = ("messageSent", "messageConsumed", "transactionEnded", "messageRecalled")
 Certainty = Literal["certain", "likely"]
 
 

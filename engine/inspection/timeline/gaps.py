@@ -6,13 +6,14 @@ it show that something was to be stored. Without them a gap is a pause, however 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.inspection.timeline.clocks import MAX_SKEW_MS
-from engine.inspection.timeline.unit_rows import DELIVERED, SENT, Chunk, Ints, UnitRows
+from engine.inspection.timeline.unit_rows import DELIVERED, SENT, TRACED, Chunk, Ints, UnitRows
 
 MIN_GAP_MS = 1000
 MIN_PAUSE_MS = 10_000
@@ -27,6 +28,14 @@ _AFTER_ROWS = 4096
 _BASE_ROWS = 64
 _MIN_BASE_ROWS = 3
 _MAX_JUDGED = 5000
+_RATE_ROWS, _MIN_RATE_SPAN_MS = 1024, 1000
+"""Messages of a process in front of a gap that show how many keys it usually makes, and how long they must take."""
+_MIN_MADE, _MIN_MADE_SHARE = 10, 0.3
+"""Fewest keys beyond the usual, and their smallest share of the messages that usually came, that show that a process
+went on sending.
+"""
+_HALF = 1 << 15
+"""Half of the numbers that keys have: what looks like a larger step may be one back."""
 
 
 @dataclass(slots=True)
@@ -34,7 +43,8 @@ class Gap:
     """Nothing was stored between ``start`` and ``end`` (ms); ``offset`` is the first unit behind.
 
     ``waited``: requests sent meanwhile and stored afterwards, ``longest_wait`` of them in ms; ``attempts``: messages
-    whose first attempt was meanwhile; ``due``: delayed messages that were due meanwhile, ``delivered``: delayed
+    whose first attempt was meanwhile; ``made``: keys that producers made meanwhile for messages that are not in this
+    log, beyond their usual number of those; ``due``: delayed messages that were due meanwhile, ``delivered``: delayed
     messages that were delivered right afterwards. ``usual`` (ms): percentile 99 of the gaps around.
     """
 
@@ -47,6 +57,7 @@ class Gap:
     first_waited: int | None = None
     attempts: int = 0
     first_attempt: int | None = None
+    made: int = 0
     due: int = 0
     delivered: int = 0
     is_over: bool = True
@@ -63,7 +74,7 @@ class Gap:
 
     @property
     def is_outage(self) -> bool:
-        return not self.is_stall and (self.attempts > 0 or (self.due > 0 and self.delivered > 0))
+        return not self.is_stall and (self.attempts > 0 or self.made > 0 or (self.due > 0 and self.delivered > 0))
 
     @property
     def is_pause(self) -> bool:
@@ -95,7 +106,7 @@ class _Judge:
         self._rows = rows
         self._delay = rows.delay
         self._by_host = _Groups(rows.host, np.flatnonzero(rows.flags & SENT != 0))
-        has_time = (rows.flags & SENT != 0) & (rows.client != 0)
+        has_time = (rows.flags & (SENT | TRACED) != 0) & (rows.client != 0)
         self._by_client = _Groups(rows.client, np.flatnonzero(has_time))
         self._since_key = rows.born - rows.key_time
         self._due_rows = np.flatnonzero(rows.due >= 0)
@@ -109,6 +120,8 @@ class _Judge:
         after = after[(rows.stored[after] >= end) & (rows.stored[after] <= end + _AFTER_MS)]
         sent = after[rows.flags[after] & SENT != 0]
         self._judge_sends(gap, place, sent)
+        for client in np.unique(rows.client[sent]).tolist():
+            gap.made += self._made_meanwhile(gap, place, client) if client else 0
         due = rows.due[self._due_rows[self._due_rows <= place]]
         gap.due = int(np.count_nonzero((due > start + MIN_GAP_MS) & (due < end - MIN_GAP_MS)))
         gap.delivered = int(np.count_nonzero(rows.flags[after] & DELIVERED))
@@ -149,6 +162,31 @@ class _Judge:
                 gap.first_attempt = first_attempt if known is None else min(known, first_attempt)
         gap.is_over = latest_excess < max(_WAIT_MS, gap.longest_wait / 2) or not gap.waited
 
+    def _made_meanwhile(self, gap: Gap, place: int, client: int) -> int:
+        """Return how many keys the process ``client`` made in the gap that are in no unit; 0 if not more than usual.
+
+        Keys are numbered. A process that also sends elsewhere leaves numbers out all the time, at a rate that the
+        messages in front of the gap show.
+        """
+        rows = self._rows
+        before, after = self._by_client.around(client, place, _RATE_ROWS)
+        if len(before) < _BASE_ROWS:
+            return 0
+        times, numbers = rows.key_time[before], rows.key_number[before]
+        steps = (numbers - numbers[-1] + _HALF) % (2 * _HALF) - _HALF
+        span, last_time, last_number = int(np.ptp(times)), int(times.max()), int(numbers[-1] + steps.max())
+        after = after[rows.key_time[after] >= last_time + gap.length // 2]
+        if span < _MIN_RATE_SPAN_MS or not len(after):
+            return 0
+        first = after[np.argmin(rows.key_time[after])]
+        elapsed = int(rows.key_time[first]) - last_time
+        missing = (int(rows.key_number[first]) - last_number) % (2 * _HALF) - 1
+        usually_here = len(before) * elapsed / span
+        usually_elsewhere = max(int(np.ptp(steps)) + 1 - len(before), 0) * elapsed / span
+        surplus = missing - usually_elsewhere
+        least = max(_MIN_MADE, 5 * math.sqrt(usually_elsewhere), _MIN_MADE_SHARE * usually_here)
+        return int(surplus) if surplus >= least else 0
+
 
 class _Groups:
     """Rows by host or client, to compare a row with the usual value of its group."""
@@ -156,6 +194,13 @@ class _Groups:
     def __init__(self, group: npt.NDArray[np.uint64], rows: npt.NDArray[np.intp]) -> None:
         self._order = rows[np.argsort(group[rows], kind="stable")]
         self._groups = group[self._order]
+
+    def around(self, group: int, place: int, count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return up to ``count`` rows of the group up to ``place``, and up to as many behind it."""
+        begin = int(np.searchsorted(self._groups, np.uint64(group), "left"))
+        stop = int(np.searchsorted(self._groups, np.uint64(group), "right"))
+        middle = begin + int(np.searchsorted(self._order[begin:stop], place, "right"))
+        return self._order[max(begin, middle - count) : middle], self._order[middle : min(stop, middle + count)]
 
     def last(self, values: Ints, group: int, place: int) -> int | None:
         """Return the value of the group's last row up to ``place``."""

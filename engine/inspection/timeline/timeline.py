@@ -21,6 +21,7 @@ from engine.inspection.timeline.events import Certainty, Kind, TimelineEvent
 from engine.inspection.timeline.gaps import Gap, find_gaps
 from engine.inspection.timeline.index_times import LATE_MS, ZONE_STEP_MS, IndexTimes, LateIndexFile, read_index_times
 from engine.inspection.timeline.sends import DuplicateRun, Duplicates, RetryStorms
+from engine.inspection.timeline.traces import TraceCollector
 from engine.inspection.timeline.unit_rows import Chunk, UnitRowScan, broker_text, host_text
 from engine.inspection.timer_wheel import delivered_until
 from engine.sentences import join, plural, sentence
@@ -47,7 +48,8 @@ class Timeline:
     """All events in order of time, and what the pass over the log counted. Times are ms.
 
     ``state``: how the last run ended, or that it goes on; None if the files do not show it. ``unread``: bytes of the
-    log that could not be read, in which events can be missing.
+    log that could not be read, in which events can be missing. ``trace_units``: messages of the trace topic;
+    ``unknown_traces``: those that were read and not understood; ``traces_left_out``: events beyond the limit.
     """
 
     events: list[TimelineEvent] = field(default_factory=list)
@@ -60,6 +62,9 @@ class Timeline:
     zone_ms: int | None = None
     damage: int = 0
     unread: int = 0
+    trace_units: int = 0
+    traces_left_out: int = 0
+    unknown_traces: int = 0
     is_complete: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     """Part of the store → why its events are not known."""
@@ -70,20 +75,25 @@ class Timeline:
 
 
 def find_timeline(
-    store: StoreSnapshot, progress: OffsetProgress | None = None, cancelled: Cancelled | None = None
+    store: StoreSnapshot,
+    progress: OffsetProgress | None = None,
+    cancelled: Cancelled | None = None,
+    traces: TraceCollector | None = None,
 ) -> Timeline:
-    """Return the timeline of ``store``. Raises :class:`CannotRead` if its log is not decoded."""
+    """Return the timeline of ``store``, with the events of message traces if ``traces`` are to be collected. Raises
+    :class:`CannotRead` if its log is not decoded.
+    """
     store.require("log")
-    finder = _Finder(store)
+    finder = _Finder(store, traces or TraceCollector(is_wanted=False))
     for chunk in finder.scan.chunks(progress, cancelled):
         finder.add(chunk)
     return finder.finish()
 
 
 class _Finder:
-    def __init__(self, store: StoreSnapshot) -> None:
+    def __init__(self, store: StoreSnapshot, traces: TraceCollector) -> None:
         self._store = store
-        self.scan = UnitRowScan(store.log)
+        self.scan = UnitRowScan(store.log, traces=traces)
         self._timeline = Timeline()
         self._events = self._timeline.events
         self._gaps: list[Gap] = []
@@ -147,6 +157,10 @@ class _Finder:
         self._add_deleted()
         self._add_terms()
         self._add_last_run()
+        scan.traces.finish()
+        self._events += scan.traces.events
+        timeline.trace_units, timeline.traces_left_out = scan.traces.units, scan.traces.left_out
+        timeline.unknown_traces = scan.traces.unknown
         self._events.sort(key=lambda event: (event.time, event.offset if event.offset is not None else -1))
         if store.unread or store.reading.undecoded:
             timeline.is_complete = False
@@ -421,6 +435,7 @@ def _gap_evidence(gap: Gap) -> dict[str, object]:
         "waited": gap.waited,
         "longestWaitMs": gap.longest_wait,
         "firstAttemptsMeanwhile": gap.attempts,
+        "madeMeanwhile": gap.made,
         "delayedDueMeanwhile": gap.due,
     }
 
@@ -446,6 +461,14 @@ def _gap_event(gap: Gap) -> TimelineEvent | None:
                     "{n:,} message was sent first meanwhile and stored only at a later attempt",
                     "{n:,} messages were sent first meanwhile and stored only at a later attempt",
                     n=gap.attempts,
+                )
+            )
+        if gap.made:
+            signs.append(
+                plural(
+                    "producers made {n:,} key more than usual for a message that is not in this store",
+                    "producers made {n:,} keys more than usual for messages that are not in this store",
+                    n=gap.made,
                 )
             )
         if gap.due and gap.delivered:

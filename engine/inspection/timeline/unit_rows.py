@@ -18,29 +18,26 @@ from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.block_scan import scan_log
-from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, is_system_topic
+from engine.inspection.timeline.traces import TraceCollector
+from engine.inspection.timeline.unique_keys import unique_keys
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, TRACE_TOPIC, is_system_topic
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
 
-SENT, DELIVERED, RETRIED, DELAYED = 1, 2, 4, 8
+SENT, DELIVERED, RETRIED, DELAYED, TRACED = 1, 2, 4, 8, 16
 """Flags of a row: stored for a producer's request; delivered by the broker from a delay; in a group's retry topic;
-waits in the schedule topic.
+waits in the schedule topic; a client's traces.
 """
 CHUNK_ROWS = 1 << 19
 OVERLAP_ROWS = 1 << 16
 SLOW_MS = 500
 """Rows with a larger difference between born and store time are checked for the marks of delayed messages."""
-_UNIQ_KEY = b"UNIQ_KEY\x01"
-_KEY_HEX_LENGTH = 32
 _DELAY_MARKS = (b"REAL_TOPIC\x01", b"TIMER_")
 _BORN_HOST = 48
 _STORE_HOST_BEFORE_BODY = 24  # bytes from an IPv4 store host to the body
 _WIDE = np.uint64(0xFFFFFFFF)
-_HEX = np.full(256, 255, np.uint8)
-_HEX[np.frombuffer(b"0123456789ABCDEF", np.uint8)] = np.arange(16)
-_HEX[np.frombuffer(b"abcdef", np.uint8)] = np.arange(10, 16)
-_MIX_1, _MIX_2, _MIX_3 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
+_MIX_1, _MIX_3 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x165667B19E3779F9)
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,8 +48,9 @@ class UnitRows:
 
     ``key``: hash of topic, unique key and body's CRC, 0 without a unique key; messages of a batch share their key.
     ``client``: hash of the process that made the unique key, 0 if the key has another form; ``key_time``: ms since that
-    client's month began. ``due``: when a delayed message is to be delivered, else −1. ``host``: address of the
-    producer; ``store_host``: address and port of the broker.
+    client's month began; ``key_number``: number of the key among those of its process, modulo 65,536.
+    ``due``: when a delayed message is to be delivered, else −1. ``host``: address of the producer; ``store_host``:
+    address and port of the broker.
     """
 
     offset: Ints
@@ -66,6 +64,7 @@ class UnitRows:
     key: npt.NDArray[np.uint64]
     client: npt.NDArray[np.uint64]
     key_time: Ints
+    key_number: Ints
     due: Ints
 
     def __len__(self) -> int:
@@ -107,6 +106,7 @@ class UnitRowScan:
     unread: int = 0
     end: int = 0
     is_complete: bool = False
+    traces: TraceCollector = field(default_factory=lambda: TraceCollector(is_wanted=False))
 
     def chunks(self, progress: OffsetProgress | None = None, cancelled: Cancelled | None = None) -> Iterator[Chunk]:
         """Yield the rows of the log; the last chunk may be empty."""
@@ -141,6 +141,7 @@ class UnitRowScan:
                     self.damage += block.size
                 continue
             if block.count:
+                self.traces.add(block, topics)
                 rows = _rows_of(block, kinds)
                 self.names = topics.names
                 self.units += len(rows)
@@ -173,6 +174,8 @@ def _topic_flags(name: str) -> int:
         return DELAYED
     if name.startswith(RETRY_PREFIX):
         return RETRIED
+    if name == TRACE_TOPIC:
+        return TRACED
     return 0 if name.startswith(DLQ_PREFIX) or is_system_topic(name) else SENT
 
 
@@ -192,7 +195,7 @@ def _rows_of(block: UnitColumns, kinds: _TopicKinds) -> UnitRows:
         raw = block.raw_properties(int(rows[i]))
         if any(mark in raw for mark in _DELAY_MARKS):
             flags[i] = DELIVERED
-    key, client, key_time = _unique_keys(block, rows)
+    made = unique_keys(block, rows)
     topic_ids = block.topic_id[rows]
     identities = topic_ids.astype(np.uint64) << np.uint64(32) ^ block.body_crc[rows].astype(np.uint64)
     hosts = _hosts(block, rows, block.offset[rows] - block.base + _BORN_HOST, BORN_HOST_V6, 8)
@@ -205,9 +208,10 @@ def _rows_of(block: UnitColumns, kinds: _TopicKinds) -> UnitRows:
         flags,
         np.where(hosts & _WIDE == _WIDE, hosts | _WIDE, hosts >> np.uint64(32)),
         _hosts(block, rows, block.body_position[rows] - _STORE_HOST_BEFORE_BODY, STORE_HOST_V6, -4),
-        np.where(key == 0, key, key ^ identities * _MIX_3 | np.uint64(1)),
-        client,
-        key_time,
+        np.where(made.keys == 0, made.keys, made.keys ^ identities * _MIX_3 | np.uint64(1)),
+        made.clients,
+        made.times,
+        made.counters,
         np.where(flags & DELAYED != 0, block.tags_code[rows], -1),
     )
 
@@ -224,48 +228,6 @@ def _hosts(
     raw = np.ascontiguousarray(block.buffer[places[:, None] + np.arange(8)])
     numbers: npt.NDArray[np.uint64] = raw.view(">u8")[:, 0].astype(np.uint64)
     return np.where(wide, numbers * _MIX_1 | _WIDE, numbers)
-
-
-def _unique_keys(
-    block: UnitColumns, rows: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Ints]:
-    """Return hashes of the unique keys and of the processes that made them, and the times in the keys."""
-    keys, clients = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
-    times = np.full(len(rows), -1, np.int64)
-    if not len(rows):
-        return keys, clients, times
-    begins = block.properties_position[rows]
-    ends = begins + block.properties_length[rows]
-    first, last = int(begins[0]), int(ends[-1])
-    data = block.buffer[first:last].tobytes()
-    found, place = [], data.find(_UNIQ_KEY)
-    while place >= 0:
-        found.append(place)
-        place = data.find(_UNIQ_KEY, place + len(_UNIQ_KEY))
-    names = np.array(found, np.int64) + first
-    owner = np.searchsorted(begins, names, "right") - 1
-    values = names + len(_UNIQ_KEY)
-    in_properties = (owner >= 0) & (values < ends[owner]) if len(names) else np.zeros(0, np.bool_)
-    names, owner, values = names[in_properties], owner[in_properties], values[in_properties]
-    if not len(names):
-        return keys, clients, times
-    at_start = (names == begins[owner]) | (block.buffer[names - 1] == 2)
-    value_ends = values + _KEY_HEX_LENGTH
-    fits = at_start & (value_ends <= ends[owner])
-    fits &= (value_ends == ends[owner]) | (block.buffer[np.minimum(value_ends, len(block.buffer) - 1)] == 2)
-    digits = _HEX[block.buffer[np.where(fits, values, first)[:, None] + np.arange(_KEY_HEX_LENGTH)]]
-    fits &= (digits < 16).all(1)
-    raw = np.ascontiguousarray(digits[fits, 0::2] << 4 | digits[fits, 1::2])
-    if len(raw):
-        words = raw.view(">u8").astype(np.uint64)
-        place_of = owner[fits]
-        keys[place_of] = (words[:, 0] ^ words[:, 1] * _MIX_1) * _MIX_2 | np.uint64(1)
-        clients[place_of] = words[:, 0] * _MIX_2 ^ (words[:, 1] >> np.uint64(48)) * _MIX_1 | np.uint64(1)
-        times[place_of] = (words[:, 1] >> np.uint64(16) & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    for i in np.flatnonzero(at_start & ~fits).tolist():
-        value = block.buffer[int(values[i]) : int(ends[owner[i]])].tobytes().partition(b"\x02")[0]
-        keys[owner[i]] = np.uint64(hash(value) & (1 << 64) - 1 | 1)
-    return keys, clients, times
 
 
 def host_text(host: int) -> str:

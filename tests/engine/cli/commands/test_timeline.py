@@ -8,6 +8,8 @@ import contract_records
 import pytest
 
 from engine.cli.main import main
+from engine.message_store import Message, MessageStore
+from engine.system_names import TRACE_TOPIC
 
 
 def records_of(capsys, *arguments):
@@ -63,3 +65,18 @@ def test_a_store_without_messages_has_no_events(tmp_path, capsys):
     (tmp_path / "commitlog").mkdir()
     (summary,) = records_of(capsys, str(tmp_path))
     assert (summary["events"], summary["units"], summary["lastRun"]) == (0, 0, None)
+
+
+def test_traces_are_listed_on_request(tmp_path, capsys):
+    fields = ("Pub", 1000, "R", "shop", "Orders", "ID", "T", "K1", "10.0.0.9:1", 6, 61, 0, "7F00", "true")
+    body = "\x01".join(map(str, fields)).encode() + b"\x02"
+    with MessageStore(tmp_path) as store:
+        store.put_message(Message(TRACE_TOPIC, body, born_host="10.0.0.5:4000"))
+    assert main(["timeline", str(tmp_path)]) == 0
+    assert "-- 1 message of traces (RMQ_SYS_TRACE_TOPIC): --traces lists" in capsys.readouterr().out
+    *events, summary = records_of(capsys, str(tmp_path), "--traces")
+    assert [event["kind"] for event in events] == ["messageSent", "cleanStop"]
+    assert [line for record in (*events, summary) for line in contract_records.complaints(record)] == []
+    assert summary["traceMessages"] == 1
+    *events, _ = records_of(capsys, str(tmp_path), "--message", "K7")
+    assert [event["kind"] for event in events] == ["cleanStop"]

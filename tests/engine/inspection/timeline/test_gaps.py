@@ -74,3 +74,17 @@ def test_rare_traffic_has_long_gaps_and_no_pause():
 
 def test_a_gap_that_is_a_clock_step_is_left_out():
     assert find_gaps(chunk_of(stored=STORED, born=born_usually()), {99}) == []
+
+
+def test_keys_that_a_producer_made_meanwhile_for_messages_that_are_not_here_make_it_an_outage():
+    key_times = [time - 500_000 for time in born_usually()]
+    numbers = [*range(100), *range(400, 500)]
+    gap = only_gap(born=born_usually(), client=[7] * 200, key_time=key_times, key_number=numbers)
+    assert (gap.is_outage, gap.made) == (True, 300)
+
+
+def test_a_producer_that_always_sends_elsewhere_too_shows_nothing():
+    key_times = [time - 500_000 for time in born_usually()]
+    pace = 9 * GAP // 50  # the tenth part of its messages came here
+    numbers = [*range(0, 1000, 10), *range(990 + pace, 1990 + pace, 10)]
+    assert only_gap(born=born_usually(), client=[7] * 200, key_time=key_times, key_number=numbers).is_pause
