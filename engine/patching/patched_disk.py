@@ -18,6 +18,7 @@ import errno
 import os
 import stat
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ class _PatchedFile:
     base_end: int = 0
     """Bytes of ``base`` that such a file still has; zeros follow."""
     spans: list[tuple[int, bytes]] = field(default_factory=list)
+    """In the order of their offsets, and disjoint: of 10,000 patches a read looks only at those that it meets."""
     changes: int = 0
     """A checksum of the patches: part of the time of change."""
     descriptor: int = -1
@@ -114,7 +116,7 @@ class PatchedDisk(SystemDisk):
                     file.content, file.zeros = file.content + bytes(missing), file.zeros - missing
                     file.content = file.content[: patch.offset] + patch.new + file.content[end:]
                 else:
-                    file.spans.append((patch.offset, patch.new))
+                    _lay(file.spans, patch.offset, patch.new)
             case WriteFile():
                 if patch.old is None and not file.is_absent:
                     raise BadPatch(sentence("expected no such file, found one"), file=patch.file)
@@ -342,11 +344,32 @@ def _identity(info: os.stat_result) -> tuple[int, int]:
     return info.st_dev, info.st_ino
 
 
+def _lay(spans: list[tuple[int, bytes]], offset: int, new: bytes) -> None:
+    """Lay ``new`` over ``spans`` at ``offset``; what it covers of earlier ones goes."""
+    end = offset + len(new)
+    first = bisect_right(spans, offset, key=_start_of) - 1
+    if first < 0 or spans[first][0] + len(spans[first][1]) <= offset:
+        first += 1
+    last = bisect_left(spans, end, lo=first, key=_start_of)
+    for start, covered in spans[first:last][:1]:
+        new = covered[: max(offset - start, 0)] + new
+        offset = min(offset, start)
+    for start, covered in spans[first:last][-1:]:
+        new += covered[max(end - start, 0) :]
+    spans[first:last] = [(offset, new)]
+
+
+def _start_of(span: tuple[int, bytes]) -> int:
+    return span[0]
+
+
 def _laid_over(data: bytes, position: int, spans: list[tuple[int, bytes]]) -> bytes:
-    """Return ``data``, which begins at ``position``, with ``spans`` over it; a later span is over an earlier one."""
+    """Return ``data``, which begins at ``position``, with ``spans`` over it."""
     end = position + len(data)
     changed: bytearray | None = None
-    for offset, new in spans:
+    first = max(bisect_right(spans, position, key=_start_of) - 1, 0)
+    for number in range(first, bisect_left(spans, end, lo=first, key=_start_of)):
+        offset, new = spans[number]
         start, stop = max(offset, position), min(offset + len(new), end)
         if start < stop:
             changed = bytearray(data) if changed is None else changed

@@ -345,9 +345,16 @@ class RepairBox(QDialog):
     def open_from(self, source: Path) -> None:
         """Add the patches of a file to the list, if they fit to the store."""
         path = self.session.path
+
+        def opened(patches: tuple[Patch, ...]) -> None:
+            had_none = not self.session.bench.edits
+            self.model.add(patches, tr("open {name}", name=source.name))
+            if had_none:
+                self.session.bench.note_saved()
+
         self.session.jobs.read(
             lambda: open_patches(path, source),
-            lambda patches: self.model.add(patches, tr("open {name}", name=source.name)),
+            opened,
             lambda error: self._tell(tr("No patch was added: {why}", why=engine_words(str(error)))),
         )
 
@@ -360,6 +367,8 @@ class RepairBox(QDialog):
 
         def saved(_none: object) -> None:
             self.model.saved = patches, str(target)
+            if set(self.session.bench.edits) <= set(patches):
+                self.session.bench.note_saved()
             self._show()
             self._tell(tr("Patches written to {path}", path=str(target)))
 

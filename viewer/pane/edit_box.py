@@ -139,7 +139,7 @@ class EditBox(QDialog):
         if not patches:
             self._show_fault(tr("Nothing changes: it is so already."))
             return
-        self._session.bench.add(patches, title)
+        self._session.stage(patches, title)
         self._say(
             tr_plural("Staged: {what} ({n:,} patch)", "Staged: {what} ({n:,} patches)", n=len(patches), what=title)
         )

@@ -40,6 +40,7 @@ class PatchBench:
         self._on_change = on_change
         self._done: list[_Step] = []
         self._undone: list[_Step] = []
+        self._saved: tuple[Patch, ...] = ()
 
     @property
     def undo_title(self) -> str:
@@ -84,6 +85,19 @@ class PatchBench:
         """Remove one of the user's patches."""
         edits = tuple(edit for edit in self.state.edits if edit != patch)
         self._go(title, replace(self.state, edits=edits))
+
+    def put(self, state: BenchState, title: str) -> None:
+        """Go to a state that was taken before: what the undo of a window does."""
+        self._go(title, state)
+
+    @property
+    def is_unsaved(self) -> bool:
+        """True if the user's patches are in no file: not saved, nor opened from one, since they changed."""
+        return bool(self.state.edits) and self.state.edits != self._saved
+
+    def note_saved(self) -> None:
+        """The user's patches are in a file now."""
+        self._saved = self.state.edits
 
     def undo(self) -> None:
         """Take the last step back, if there is one."""

@@ -22,6 +22,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
 from viewer.look.topic_colours import TopicColours
 from viewer.runtime.command_line import command_line, with_config
+from viewer.runtime.edit import Edit
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.patch_bench import PatchBench
 from viewer.runtime.places import Place, Search
@@ -76,6 +77,8 @@ class StoreSession(QObject):
     """What was worked out before is of no use any more. Emitted before ``replaced``."""
     closing = Signal()
     """The store is being closed."""
+    patchesEdited = Signal(object)
+    """An :class:`~viewer.runtime.edit.Edit` of the staged patches that the window's undo takes back."""
     benchChanged = Signal()
     """Other patches are staged."""
     tailGrown = Signal()
@@ -340,6 +343,13 @@ class StoreSession(QObject):
             self._looking = False
 
         self.jobs.read(work, done, failed)
+
+    def stage(self, patches: Sequence[Patch], title: str) -> None:
+        """Add patches of the user's to the staged ones. The window's undo takes them back."""
+        bench = self.bench
+        old_state = bench.state
+        bench.add(patches, title)
+        self.patchesEdited.emit(Edit(title, old_state, bench.state, lambda state: bench.put(state, title)))
 
     async def read_anew(self, patches: Sequence[Patch] = ()) -> None:
         """Open every file again, because bytes were changed under the same names, and let every view read them.

@@ -83,7 +83,13 @@ class StoreChanges:
         current = window.history.current
         if current is not None:
             window.top.crumbs.set_parts(crumbs_of(current, window.session))
-        remember_store(window.settings, window.session)
+        self._remember()
+
+    def _remember(self) -> None:
+        """Keep the store among the recent ones, as it is: not with what is only so as patched."""
+        session = self._window.session
+        if session is not None and not session.patches:
+            remember_store(self._window.settings, session)
 
     def on_log_grown(self) -> None:
         """Refresh every pane, because the store has grown."""
@@ -178,7 +184,7 @@ class StoreChanges:
         worst = next((kind for kind in ("error", "warn") if counts[kind]), "")
         window.rail.set_mark("findings", worst)
         if window.session.findings_complete:
-            remember_store(window.settings, window.session)
+            self._remember()
 
     def jobs(self) -> None:
         """Show the list of jobs after a change."""

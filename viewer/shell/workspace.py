@@ -151,7 +151,9 @@ class Workspace:
         from viewer.reports.report_dialog import ask_report  # its imports must not delay the first rows
 
         window = self._window
-        if window.session is not None:
+        if window.session is not None and window.session.patches:
+            window.say(tr("A report is about the store as it is: go back to it first."))
+        elif window.session is not None:
             ask_report(window, window.session, window.say, self.grab_window)
 
     def grab_window(self) -> Picture:
@@ -214,6 +216,7 @@ class Workspace:
         session.jobs.read_saved(lambda: bookmarks.read(file), on_read, self._failed)
         self.edits.forget()
         marks.edited.connect(self.edits.push)
+        session.patchesEdited.connect(self.edits.push)
         marks.changed.connect(self._window.enable)
         if saved_session is not None:
             self._take_up(saved_session)
@@ -299,7 +302,19 @@ class Workspace:
         These are jobs, the lab's clients and load, and unsaved recordings.
         """
         jobs = self.pipeline.running_in_words() if self.pipeline is not None else []
-        return [*jobs, *running_in_words(self._lab.session), *self._recorded_in_words()]
+        return [*jobs, *running_in_words(self._lab.session), *self._recorded_in_words(), *self._staged_in_words()]
+
+    def _staged_in_words(self) -> list[str]:
+        session = self._window.session
+        if session is None or not session.bench.is_unsaved:
+            return []
+        return [
+            tr_plural(
+                "{n:,} patch of yours is in no file yet: save the patches first.",
+                "{n:,} patches of yours are in no file yet: save the patches first.",
+                n=len(session.bench.edits),
+            )
+        ]
 
     def _recorded_in_words(self) -> list[str]:
         watch = self.requests

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from golden_stores import changes, fingerprint
 from handmade_stores import healthy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.codec.message import Unit
 from engine.inspection.recovery import plan
@@ -246,3 +248,15 @@ def test_a_store_is_read_as_patched_inside_a_block(tmp_path):
 
 def _back(patch):
     return replace(patch, new=bytes([1]) * 8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.binary(min_size=1, max_size=12)), max_size=12), st.integers(0, 50))
+def test_later_spans_lie_over_earlier_ones_and_spans_stay_disjoint(writes, position):
+    content, spans = bytearray(64), []
+    for offset, data in writes:
+        content[offset : offset + len(data)] = data
+        patched_disk._lay(spans, offset, data)
+    ends = [offset + len(data) for offset, data in spans]
+    assert all(end <= start for end, (start, _) in zip(ends, spans[1:], strict=False))
+    assert patched_disk._laid_over(bytes(64)[position:60], position, spans) == content[position:60]

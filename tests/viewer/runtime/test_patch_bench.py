@@ -37,3 +37,16 @@ def test_a_step_that_changes_nothing_is_none() -> None:
     bench.take_patch(FIRST, "leave out 1", taken=False)
     bench.add([FIRST], "open it again")
     assert bench.taken([]) == (FIRST,)
+
+
+def test_patches_are_unsaved_until_a_file_has_them() -> None:
+    bench = PatchBench()
+    bench.take_patch(FIRST, "leave out 1", taken=False)
+    assert not bench.is_unsaved
+    before = bench.state
+    bench.add([OWN], "own patch")
+    assert bench.is_unsaved
+    bench.note_saved()
+    assert not bench.is_unsaved
+    bench.put(before, "own patch")
+    assert (bench.edits, bench.undo_title, bench.is_unsaved) == ((), "own patch", False)

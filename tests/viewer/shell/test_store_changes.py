@@ -45,12 +45,18 @@ def test_a_store_that_is_shown_as_patched_says_so_and_leads_back(run, window, go
     session = window.session
     old = (session.path / "checkpoint").read_bytes()[:8]
     patch = WriteBytes(file="checkpoint", offset=0, old=old, new=bytes(8), why="")
-    session.bench.add([patch], "own patch")
+    session.stage([patch], "own patch")
+    assert window.workspace.what_would_end() == ["1 patch of yours is in no file yet: save the patches first."]
+    window.workspace.edits.undo()
+    assert (session.bench.edits, window.patched.state) == ((), None)
+    window.workspace.edits.redo()
     assert window.patched.state.text == "1 patch of yours is staged. Nothing is written yet."
     run(session.read_anew([patch]))
     run(window.settled())
     assert window.patched.state.text.startswith("The store is shown as 1 patch would leave it.")
     assert window.strip.promise.text() == "As patched, read-only"
+    window.workspace.ask_report()
+    assert "report is about the store as it is" in window.status.message.text()
     assert session.snapshot.small_file(session.snapshot.paths.checkpoint)[:8] == bytes(8)
     window.patched.step(0)
     run(wait_until(lambda: session.patches == ()))

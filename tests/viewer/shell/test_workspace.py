@@ -17,6 +17,7 @@ from engine.rules.findings import Finding
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.lab_session import LabSession
+from viewer.runtime.patch_bench import PatchBench
 from viewer.runtime.places import History, Place
 from viewer.shell import session_file
 from viewer.shell import workspace as module
@@ -59,8 +60,12 @@ class Jobs:
 class FakeOpenStore(QObject):
     """A store that is open."""
 
+    patchesEdited = Signal(object)  # noqa: N815 (named as the session names it)
+
     def __init__(self, path: Path, jobs: Jobs) -> None:
         super().__init__()
+        self.patches = ()
+        self.bench = PatchBench()
         self.path, self.jobs = path, jobs
         self.findings: tuple[Finding, ...] = ()
         self.findings_complete = True
