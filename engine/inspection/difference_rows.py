@@ -115,6 +115,11 @@ class Differences:
         ):
             self.first = row
 
+    def take(self, differences: Differences) -> None:
+        """Take everything from other differences in place of what is here."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(differences, name))
+
     def count_units(self, side: Side, topic: str, queue_id: int, count: int, first: int, last: int) -> None:
         """Add units of a queue to the totals; ``first`` and ``last`` are queue offsets."""
         sides = self.queues.setdefault((topic, queue_id), {})

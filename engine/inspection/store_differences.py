@@ -11,6 +11,7 @@ are only counted.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -88,12 +89,39 @@ def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnaps
         here, there = _ranges_from(store, other_store, *starts)
         compare_messages(control, here, there, differences)
         return
-    start_offset, end_offset = _common_start(store, other_store), min(store.log.max_offset, other_store.log.max_offset)
+    start_offset = _common_start(store, other_store)
     sides: tuple[tuple[StoreSnapshot, OneSide], ...] = ((store, "here"), (other_store, "there"))
     for side_store, side in sides:
         head_start, head_end = max(side_store.log.min_offset, 0), min(start_offset, side_store.log.max_offset)
         _add_one_sided_range(control, side_store, head_start, head_end, side, "head", differences)
-    offset = start_offset
+    heads = copy.deepcopy(differences)
+    first_position = _compare_at_offsets(control, store, other_store, differences)
+    if first_position is not None and _may_have_moved(differences, heads):
+        start = min(store.log.align(first_position), other_store.log.align(first_position), first_position)
+        differences.take(heads)
+        differences.alignment, differences.shared_until = "both", start
+        differences.apart.append((start, NO_END))
+        starts = (_first_item_from(store, start), _first_item_from(other_store, start))
+        here, there = _ranges_from(store, other_store, *starts)
+        compare_messages(control, here, there, differences, is_from_start=False)
+
+
+def _may_have_moved(differences: Differences, heads: Differences) -> bool:
+    """Return True if units of one queue are in one log here and in the other log there: they may be the same ones, at
+    places too far from each other to be seen.
+    """
+    new_rows = differences.rows[len(heads.rows) :]
+    if len(new_rows) < 2 or (len(differences.apart) == 1 and differences.apart[0][1] == NO_END):
+        return False
+    return any("here" in sides and "there" in sides for sides in differences.queues.values())
+
+
+def _compare_at_offsets(
+    control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences
+) -> int | None:
+    """Compare the range that both logs have, and what one has behind it. Return the first position that differs."""
+    start_offset, end_offset = _common_start(store, other_store), min(store.log.max_offset, other_store.log.max_offset)
+    offset, first_position = start_offset, None
     while offset < end_offset:
         control.check()
         control.report(offset - start_offset, max(1, end_offset - start_offset))
@@ -101,21 +129,24 @@ def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnaps
         data, other_data = store.log.read(offset, length), other_store.log.read(offset, length)
         if data != other_data:
             position = offset + first_difference_position(data, other_data)
+            first_position = position if first_position is None else first_position
             offset, is_apart = _compare_units(
                 control, store, other_store, position, start_offset, end_offset, differences
             )
             if is_apart:
                 meeting = _compare_apart(control, store, other_store, offset, differences)
                 if meeting is None:
-                    return
+                    return first_position
                 offset = meeting
         elif data:
             offset += len(data)
         else:  # no file of either store holds these bytes
             offset = max(offset + 1, min(store.log.align(offset), other_store.log.align(offset)))
+    sides: tuple[tuple[StoreSnapshot, OneSide], ...] = ((store, "here"), (other_store, "there"))
     for side_store, side in sides:
         tail_start = _first_item_from(side_store, max(end_offset, start_offset))
         _add_one_sided_range(control, side_store, tail_start, side_store.log.max_offset, side, "tail", differences)
+    return first_position
 
 
 def share_offsets(store: StoreSnapshot, other_store: StoreSnapshot) -> bool:
@@ -254,10 +285,25 @@ def _compare_units(
             elif not is_equal:
                 apart.append((item, other_item))
             item, other_item = next(walk), next(other_walk)
-    if _are_shifted(apart) or len(apart) > MAX_CHANGED_IN_PLACE:
+    is_continued = any(isinstance(item, Unit) for item, _ in apart) and other_store.log.max_offset > end_offset
+    is_continued |= any(isinstance(item, Unit) for _, item in apart) and store.log.max_offset > end_offset
+    if _are_shifted(apart) or is_continued or len(apart) > MAX_CHANGED_IN_PLACE:
         return apart_offset, True
     rows.add(apart, end_offset)
     return end_offset, False
+
+
+def _are_two_messages(item: Item, other_item: Item) -> bool:
+    """Return True if units at the same offset are two messages, and not one that was changed."""
+    if {type(item), type(other_item)} == {Unit, Blank}:
+        return True  # the blank only fills its file
+    if not isinstance(item, Unit) or not isinstance(other_item, Unit):
+        return False
+    if item.unique_key is not None and other_item.unique_key is not None:
+        return bool(item.unique_key != other_item.unique_key)
+    names = ("store_timestamp", "topic", "queue_id", "queue_offset")
+    equal_count = sum(bool(getattr(item, name) == getattr(other_item, name)) for name in names)
+    return equal_count < len(names) - 1
 
 
 def _are_shifted(pairs: Pairs) -> bool:
@@ -292,15 +338,18 @@ class _UnitRows:
             self._add_messages(items, end_offset)
             return
         for item, other_item in items:
-            if item is not None and other_item is not None:
+            if item is not None and other_item is not None and not _are_two_messages(item, other_item):
                 self.add_differing(item, other_item)
-            elif item is not None:
+                continue
+            if item is not None:
                 self._add_one_sided(item, "here")
-            elif other_item is not None:
+            if other_item is not None:
                 self._add_one_sided(other_item, "there")
         self._flush()
 
     def _add_one_sided(self, item: Item, side: OneSide) -> None:
+        if isinstance(item, Blank):
+            return
         if self._first is None or side != self._side or not isinstance(item, Unit) or item.offset != self._end:
             self._flush()
             self._first, self._side, self._count = item, side, 0
