@@ -100,6 +100,7 @@ def pop_message(broker: Broker, request: Command, header: Header, connection: Co
     except Refused as error:
         error.fields = error.fields or ZEROS
         raise
+    broker.store.services.dispatch_now()  # messages whose senders have their answers are there
     return _answer(broker, pop)
 
 

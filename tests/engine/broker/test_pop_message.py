@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from brokers import asking_broker, run_scenario, units
 from pops import GROUP, pop, popped, queues_popped, send_priorities, sent
 
@@ -195,6 +196,22 @@ def test_a_reset_counts_messages_that_are_not_dispatched_yet(tmp_path: Path) -> 
             await client.send("Orders", b"last", queueId=0)
             at_end = await client.ask(222, topic="Orders", group=GROUP, timestamp=-1, isForce=True, queueId=0)
             assert b":5" in at_end.body
+            services.resume("reput")
+
+    run_scenario(scenario)
+
+
+@pytest.mark.parametrize("order", [False, True])
+def test_a_pop_gets_messages_that_are_not_dispatched_yet(tmp_path: Path, order: bool) -> None:
+    """A pop right after ten sends got nine messages. A test of RocketMQ's own found it."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path) as client:
+            await sent(client, b"first")
+            services = client.server.broker.store.services
+            services.pause("reput")
+            await client.send("Orders", b"second", queueId=0)
+            assert [unit.body for unit in popped(await pop(client, queueId=0, order=order))] == [b"first", b"second"]
             services.resume("reput")
 
     run_scenario(scenario)
