@@ -195,7 +195,7 @@ def test_search_palette_and_sheet_of_keys_open_by_key(run: Run, walker: Walker, 
         await walker.act("help.keys")
         sheet = next(part for part in walker.window.findChildren(QWidget) if type(part).__name__ == "KeySheet")
         assert sheet.isVisible()
-        assert "Open one file of a log…" in walker.texts(sheet)
+        assert "Open a capsule or one file of a log…" in walker.texts(sheet)
         sheet.close()
 
     run(walk())

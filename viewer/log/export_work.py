@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -81,6 +81,10 @@ def export(
     from engine.inspection import open_store
 
     with open_store(path, config) as store:
+        if store.capsule is not None and plan.form == "raw":
+            store.require_bodies()
+        if store.capsule is not None:
+            plan = replace(plan, masking=replace(plan.masking, bodies=True))
         if plan.form == "raw":
             with atomic_file(plan.target) as raw:
                 done = _raw(control, store.log, plan, now_ms, start, end, raw)

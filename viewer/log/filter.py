@@ -106,6 +106,7 @@ class LogFilter(QObject):
             self._tell()
 
         try:
+            self._require_bodies(state.text)
             if state.looked == state.start and await self._look_first(generation, hits):
                 ended = ScanEnd(state.looked, 0, True)
             else:
@@ -136,6 +137,13 @@ class LogFilter(QObject):
         state.spent = seconds_before + time.monotonic() - begun
         self.hitsAdded.emit()
         self._tell()
+
+    def _require_bodies(self, text: str) -> None:
+        """Raise :class:`UsageError` if the filter needs bodies, and a capsule is open."""
+        from engine.query import parse
+
+        if self.session is not None and "body" in parse(text).fields:
+            self.session.snapshot.require_bodies()
 
     async def _look_first(self, generation: int, hits: Callable[[Hits], None]) -> bool:
         """Search the first bytes at once, in a thread; True if that was the whole log."""

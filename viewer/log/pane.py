@@ -519,12 +519,14 @@ class UnitsPane(Pane):
         """The record that the command line prints for this row; reads its unit from the disk."""
         from engine.inspection import records
 
-        log = self.session.snapshot.log if self.session is not None else None
+        snapshot = self.session.snapshot if self.session is not None else None
+        log = snapshot.log if snapshot is not None else None
         item = log.unit_at(row.offset) if log is not None and isinstance(row, UnitRow) else None
-        if log is None or not isinstance(item, Unit):
+        if snapshot is None or log is None or not isinstance(item, Unit):
             return self.table.kind.as_record(row)
         file = log.sequence.find(row.offset)
-        return records.unit(item, f"{file.start_offset:020d}" if file is not None else None)
+        record = records.unit(item, f"{file.start_offset:020d}" if file is not None else None)
+        return record if snapshot.capsule is None else record | {"bodySha256": None}
 
     def _copy_json(self, row: LogRow) -> None:
         """The record that the command line prints, read off the loop."""

@@ -410,6 +410,9 @@ class UnitPanes(QObject):
         if decoded is None or self.session is None:
             self.body.show_body(None, reason=tr("There is no body here that can be read.") if self.current else "")
             return
+        if self.session.snapshot.capsule is not None:
+            self.body.show_body(None, reason=tr("The bodies of messages are not in a capsule."))
+            return
         if self._body_generation == self._generation:
             return
         self._body_generation = generation = self._generation

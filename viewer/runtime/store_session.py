@@ -176,6 +176,13 @@ class StoreSession(QObject):
         return str(self.archive or self.path)
 
     @property
+    def title(self) -> str:
+        """:attr:`shown_path`, and that it is a capsule if it is one."""
+        if self.snapshot.capsule is not None:
+            return tr("{path} (capsule, without bodies)", path=self.shown_path)
+        return self.shown_path
+
+    @property
     def name(self) -> str:
         """The store's short name, the same before and after the survey."""
         return self.archive.name if self.archive is not None else store_name(str(self.path))
@@ -434,6 +441,6 @@ def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -
         log_end = store.log.max_offset, len(new_identities)
     except CannotRead:
         log_end = None
-    unread = still_unread(noted, anew=anew)
+    unread = still_unread(noted, anew=anew, store_reading=store.reading)
     changed = changed or any(Path(item.file).exists() for item in noted if item not in unread)
     return RefreshResult(changed, replaced, log_end, unread, time.monotonic() - begun)

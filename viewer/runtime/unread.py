@@ -17,7 +17,7 @@ from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 
 if TYPE_CHECKING:
-    from engine.mapped.reading import Unread
+    from engine.mapped.reading import Reading, Unread
 
 MAX_TRIED = 64
 """Number of unread files that are tried again each time; further ones are tried when these can be read."""
@@ -106,20 +106,20 @@ def _below(file: str, folder: Path) -> bool:
     return file != str(folder) and Path(file).is_relative_to(folder)
 
 
-def still_unread(noted: Iterable[Unread], *, anew: bool) -> tuple[Unread, ...]:
+def still_unread(noted: Iterable[Unread], *, anew: bool, store_reading: Reading | None = None) -> tuple[Unread, ...]:
     """Return the items of ``noted`` that still cannot be opened, listed or examined.
 
     A file that does not exist any more is not unread. A failed read stays in the list unless ``anew``: only reading the
     bytes again shows which of them are good.
     """
     noted = tuple(noted)
-    return (*(item for item in noted[:MAX_TRIED] if _fails(item, anew)), *noted[MAX_TRIED:])
+    from engine.mapped import reading as reading_module
+
+    reading = reading_module.Reading() if store_reading is None else store_reading.with_own_records()
+    return (*(item for item in noted[:MAX_TRIED] if _fails(item, anew, reading)), *noted[MAX_TRIED:])
 
 
-def _fails(item: Unread, anew: bool) -> bool:
-    from engine.mapped.reading import Reading
-
-    reading = Reading()
+def _fails(item: Unread, anew: bool, reading: Reading) -> bool:
     try:
         if item.action == "open":
             descriptor = reading.open(item.file, listed=False)

@@ -102,8 +102,8 @@ def ask_directory(window: MainWindow) -> None:
 
 
 def ask_file(window: MainWindow) -> None:
-    """Ask which file of a log to open."""
-    dialog = QFileDialog(window, tr("Open one file of a log"), _last_folder(window))
+    """Ask which capsule, or which file of a log, to open."""
+    dialog = QFileDialog(window, tr("Open a capsule or one file of a log"), _last_folder(window))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     _run_dialog(window, dialog)
 

@@ -102,7 +102,7 @@ COMMANDS = (
     ),
     Command(
         "store.openFile",
-        words("Open one file of a log…"),
+        words("Open a capsule or one file of a log…"),
         "File",
         lambda p: do.ask_file(p.window),
         icon="file",

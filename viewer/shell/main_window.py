@@ -269,7 +269,7 @@ class MainWindow(QMainWindow):
         session = self.session
         self.side.set_session(session)
         self.strip.show_store(session.shown_path if session else "")
-        self.setWindowTitle(f"{session.shown_path} – Storescope" if session else "Storescope")
+        self.setWindowTitle(f"{session.title} – Storescope" if session else "Storescope")
         file = session.config_file if session else ""
         self.status.set_config(tr("broker.conf: {name} ×", name=Path(file).name) if file else "", file)
         self.changes.unread()

@@ -112,6 +112,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             raise UsageError(str(error)) from error
     with open_named_store(args, out) as store:
         store.require("log")
+        store.require_bodies()
         journal_path = args.journal or default_journal(store.path)
         with Journal(journal_path) as journal:
             begin = max(store.log.min_offset, 0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from engine.errors import UsageError
 from viewer.log.filter import MATCHES_PER_ROUND, LogFilter
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
@@ -63,6 +65,20 @@ def test_a_running_filter_can_be_stopped_and_continued(filtering: LogFilter) -> 
     shown.steps[0][1]()
     assert state.running
     assert cast("Any", filtering).session.begun == 2
+
+
+def test_a_filter_on_bodies_is_refused_for_a_capsule(filtering: LogFilter) -> None:
+    """The stand-ins of bodies would match nothing, which looks as if no message had the text."""
+
+    def refuse() -> None:
+        raise UsageError("a capsule has no bodies")
+
+    session = cast("Any", filtering).session
+    session.snapshot = SimpleNamespace(require_bodies=refuse)
+    session.jobs = SimpleNamespace(start=asyncio.run)
+    filtering.begin("body matches /x/", cast("Any", filtering).model.log)
+    shown, _sentence = last_filter(filtering)
+    assert (shown.kind, shown.text) == ("error", "a capsule has no bodies")
 
 
 def test_after_many_matches_the_filter_waits_for_the_user(filtering: LogFilter) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from handmade_stores import healthy
 
+from engine.inspection.capsule_making import make_capsule
+from engine.inspection.snapshot import open_store
 from engine.mapped.reading import Unread
 from viewer.look import assets
 from viewer.runtime.unread import UnreadFiles, still_unread
@@ -45,6 +48,19 @@ def test_the_text_is_in_chinese(ledger: UnreadFiles) -> None:
     ledger.note((A, B))
     assert ledger.words == "commitlog/0：无法读取：权限不足 · 另有 1 个"
     assert ledger.entry_text(B) == "consumequeue：无法列出：输入/输出错误"
+
+
+def test_what_a_capsule_lacks_stays_unread(tmp_path: Path) -> None:
+    """The file is asked of the capsule: the system knows nothing below it, and would call it absent."""
+    store_path = healthy().write(tmp_path / "store")
+    (store_path / "config").mkdir()
+    (store_path / "config" / "topics.json").symlink_to(tmp_path / "none")
+    with open_store(store_path) as store:
+        make_capsule(store, tmp_path / "x.capsule", 1, leave_out_unread=True)
+    with open_store(tmp_path / "x.capsule") as store:
+        item = Unread(str(tmp_path / "x.capsule" / "config" / "topics.json"), "", "open")
+        assert still_unread((item,), anew=True, store_reading=store.reading) == (item,)
+        assert store.unread == ()
 
 
 def test_a_file_that_is_readable_again_is_removed(tmp_path: Path) -> None:

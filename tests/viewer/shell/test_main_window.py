@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from handmade_stores import healthy
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
+from engine.inspection.capsule_making import make_capsule
+from engine.inspection.snapshot import open_store
 from viewer.look import assets
 from viewer.look.theme import theme
 from viewer.runtime import places
@@ -62,6 +65,18 @@ def table(window: MainWindow, name: str) -> RecordView:
     view = window.findChild(RecordView, name)
     assert view is not None
     return view
+
+
+def test_a_capsule_opens_as_a_store_and_is_named(run: Run, window: MainWindow, tmp_path: Path) -> None:
+    capsule = tmp_path / "incident.capsule"
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        make_capsule(store, capsule, 1_700_000_000_000)
+    run(opened(window, capsule))
+    assert window.windowTitle() == f"{capsule} (capsule, without bodies) – Storescope"
+    assert window.session is not None
+    assert "can be read, but not changed" in window.session.writing_refusal
+    model = table(window, "units.table").model()
+    assert model.rowCount() > 10
 
 
 def test_another_window_has_the_same_settings_and_no_store(window, settings):
