@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 BLOCK_ENTRIES = 8192
 """Entries that are compared at once."""
-MAX_BLOCKS = 128
-"""Blocks of key hashes that are counted at once."""
+MAX_COUNTED_ENTRIES = 1 << 21
+"""Entries of each index whose key hashes are in memory at once."""
 
 
 class IndexEntries:
@@ -125,26 +125,36 @@ def front_offset(entries: IndexEntries) -> int:
     return int(entries.block["phy_offset"][0])
 
 
-def count_key_hashes(check: Callable[[], None], files: list[IndexReader]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the key hashes of all entries, sorted, and how many entries each has. ``check`` may raise to stop."""
+def sum_key_hashes(check: Callable[[], None], files: list[IndexReader]) -> tuple[int, int]:
+    """Return the number of entries in all files, and a sum over their key hashes that does not depend on their order.
+    ``check`` may raise to stop.
+    """
     import numpy as np
 
-    entries = IndexEntries(files, 0)
-    hashes, counts = np.zeros(0, np.int32), np.zeros(0, np.int64)
-    blocks: list[np.ndarray] = []
-
-    def merge() -> tuple[np.ndarray, np.ndarray]:
-        values, numbers = np.unique(np.concatenate([hashes, *blocks]), return_inverse=True)
-        sums = np.bincount(numbers[len(hashes) :], minlength=len(values)).astype(np.int64)
-        sums[numbers[: len(hashes)]] += counts
-        blocks.clear()
-        return values, sums
-
+    entries, count, total = IndexEntries(files, 0), 0, 0
     while entries.fill():
         check()
         assert entries.block is not None
-        blocks.append(entries.block["key_hash"].astype(np.int32))
+        hashes = entries.block["key_hash"].astype(np.uint64) + np.uint64(1)
+        count += len(hashes)
+        # cubes: two other hashes with the same sum of values rarely have the same sum of cubes
+        total = (total + int((hashes * hashes * hashes).sum())) & 0xFFFF_FFFF_FFFF_FFFF
         entries.skip(len(entries.block))
-        if len(blocks) >= MAX_BLOCKS:
-            hashes, counts = merge()
-    return merge()
+    return count, total
+
+
+def count_key_hashes(
+    check: Callable[[], None], files: list[IndexReader], part: int, parts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the key hashes of number ``part`` modulo ``parts``, sorted, and how many entries each has."""
+    import numpy as np
+
+    entries = IndexEntries(files, 0)
+    blocks = [np.zeros(0, np.uint32)]
+    while entries.fill():
+        check()
+        assert entries.block is not None
+        hashes = entries.block["key_hash"].astype(np.uint32)
+        blocks.append(hashes[hashes % np.uint32(parts) == part] if parts > 1 else hashes)
+        entries.skip(len(entries.block))
+    return np.unique(np.concatenate(blocks), return_counts=True)

@@ -20,7 +20,14 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import StoreError
 from engine.inspection.difference_rows import Control, Differences, Kind, Row, Side
-from engine.inspection.index_steps import BLOCK_ENTRIES, Entry, count_key_hashes, step_index
+from engine.inspection.index_steps import (
+    BLOCK_ENTRIES,
+    MAX_COUNTED_ENTRIES,
+    Entry,
+    count_key_hashes,
+    step_index,
+    sum_key_hashes,
+)
 from engine.inspection.message_differences import LogRange, OneSide, compare_messages, differing_fields, field_list
 from engine.inspection.tree_values import changes
 from engine.sentences import sentence
@@ -669,18 +676,28 @@ def _index_keys(control: Control, files: list[IndexReader], other_files: list[In
     """Compare how often each key hash is in the indexes of two stores whose physical offsets differ."""
     import numpy as np
 
-    surplus = (count_key_hashes(control.check, files), count_key_hashes(control.check, other_files))
-    hashes, numbers = np.unique(np.concatenate([side[0] for side in surplus]), return_inverse=True)
-    differences = np.zeros(len(hashes), np.int64)
-    differences[numbers[: len(surplus[0][0])]] += surplus[0][1]
-    differences[numbers[len(surplus[0][0]) :]] -= surplus[1][1]
-    for side, counts in (("here", np.maximum(differences, 0)), ("there", np.maximum(-differences, 0))):
-        count, differing = int(counts.sum()), hashes[counts > 0]
+    sums, other_sums = sum_key_hashes(control.check, files), sum_key_hashes(control.check, other_files)
+    if sums == other_sums:
+        return
+    parts = max(1, -(-max(sums[0], other_sums[0]) // MAX_COUNTED_ENTRIES))
+    totals: dict[OneSide, int] = {"here": 0, "there": 0}
+    examples: dict[OneSide, list[int]] = {"here": [], "there": []}
+    for part in range(parts):
+        hashes, counts = count_key_hashes(control.check, files, part, parts)
+        other_hashes, other_counts = count_key_hashes(control.check, other_files, part, parts)
+        all_hashes = np.union1d(hashes, other_hashes)
+        surplus = np.zeros(len(all_hashes), np.int64)
+        surplus[np.searchsorted(all_hashes, hashes)] += counts
+        surplus[np.searchsorted(all_hashes, other_hashes)] -= other_counts
+        for side, side_surplus in (("here", np.maximum(surplus, 0)), ("there", np.maximum(-surplus, 0))):
+            totals[side] += int(side_surplus.sum())  # type: ignore[index]
+            examples[side] += all_hashes[side_surplus > 0][:MAX_HASHES].tolist()  # type: ignore[index]
+    for side, count in totals.items():
         if count:
-            words = ", ".join(str(key_hash) for key_hash in differing[:MAX_HASHES].tolist())
-            words += " …" if len(differing) > MAX_HASHES else ""
+            listed = examples[side]
+            words = ", ".join(map(str, listed[:MAX_HASHES])) + (" …" if len(listed) > MAX_HASHES else "")
             texts = (words, "") if side == "here" else ("", words)
-            add(Row("index", side, sentence("entries by key hash"), count, None, "keyHash", *texts))  # type: ignore[arg-type]
+            add(Row("index", side, sentence("entries by key hash"), count, None, "keyHash", *texts))
 
 
 # ---- tables, checkpoint, state ---------------------------------------------------------------------------------------

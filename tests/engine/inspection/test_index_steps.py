@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from engine.inspection.index_steps import Entry, step_index
+from engine.inspection.index_steps import Entry, count_key_hashes, step_index, sum_key_hashes
 from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
 
@@ -36,3 +36,17 @@ def test_the_steps_can_be_stopped():
 
     with open_store(sample("orders")) as store, pytest.raises(InterruptedError):
         list(step_index(stop, store.index_files(), store.index_files(), 0))
+
+
+def test_key_hashes_are_counted_in_parts():
+    def counts_of(part, parts):
+        hashes, counts = count_key_hashes(lambda: None, files, part, parts)
+        return dict(zip(hashes.tolist(), counts.tolist(), strict=True))
+
+    with open_store(sample("orders")) as store:
+        files = store.index_files()
+        counts = counts_of(0, 1)
+        assert sum(counts.values()) == sum_key_hashes(lambda: None, files)[0] > 1000
+        assert counts == counts_of(0, 3) | counts_of(1, 3) | counts_of(2, 3)
+        assert sum_key_hashes(lambda: None, files) == sum_key_hashes(lambda: None, list(reversed(files)))
+        assert sum_key_hashes(lambda: None, files) != sum_key_hashes(lambda: None, files[1:])
