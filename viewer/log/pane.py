@@ -27,6 +27,7 @@ from viewer.log.find import LogFind
 from viewer.log.frequency import LogFrequency
 from viewer.log.log_model import LogModel, next_of
 from viewer.log.marks import LogMarks
+from viewer.log.resend import LogResend
 from viewer.log.rows import LogRow, LogSource, MatchSource, NonUnitRow, UnitRow
 from viewer.log.tools import LogTools, SameValueCommands
 from viewer.log.unit_panes import UnitPanes
@@ -76,6 +77,7 @@ class UnitsPane(Pane):
         self.marks = LogMarks(model, table, self)
         self.same = SameValueCommands(table)
         self.exports = LogExport(model, table, self)
+        self.resends = LogResend(model, table, self)
         self.frequency = LogFrequency(model, table, self.unit, self.tools.known_values)
         self._connect()
         self._join_parts()
@@ -132,9 +134,10 @@ class UnitsPane(Pane):
             self.marks.statusText,
             self.same.statusText,
             self.exports.statusText,
+            self.resends.statusText,
         ):
             status_text.connect(self.statusMessage)
-        for did in (self.tools.operationDone, self.exports.operationDone):
+        for did in (self.tools.operationDone, self.exports.operationDone, self.resends.operationDone):
             did.connect(self.operationDone)
         for edited in (self.tools.edited, self.marks.edited):
             edited.connect(self.edited)
@@ -162,7 +165,7 @@ class UnitsPane(Pane):
         super().set_session(session)
         self.filtering.forget()
         self.model.close()
-        for part in (self.filtering, self.same, self.exports, self.frequency):
+        for part in (self.filtering, self.same, self.exports, self.resends, self.frequency):
             part.session = session
         self.filter.set_text("")
         self.survey.set_session(session)
@@ -291,6 +294,7 @@ class UnitsPane(Pane):
             **self.marks.commands(),
             **self.same.commands(),
             **self.exports.commands(),
+            **self.resends.commands(),
             **self.frequency.commands(),
             **self.unit.commands(),
         }

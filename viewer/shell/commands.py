@@ -464,6 +464,7 @@ COMMANDS = (
         "trace.open", words("Trace a key…"), "Analyse", lambda p: do.trace_key(p.window), icon="index", keys=("Ctrl+K",)
     ),
     _opens("where", "Analyse"),
+    Command("log.resend", words("Send again…"), "Analyse", IN_FRONT, noted=False),
     Command(
         "check.run",
         words("Check the whole store"),

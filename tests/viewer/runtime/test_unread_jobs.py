@@ -18,6 +18,7 @@ from engine.inspection.samples import sample
 from engine.lab.pipe_frames import Frame, pack
 from engine.mapped.reading import Unread, read_through
 from viewer.log.export_work import ExportPlan
+from viewer.log.resend_work import ResendChoice
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime import worker
 from viewer.runtime.jobs import Jobs
@@ -31,6 +32,7 @@ Args = Callable[[Path], tuple[Any, ...]]
 JOBS: dict[str, tuple[str, Args]] = {
     "log.count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
     "log.export_work:export": ("commitlog", lambda tmp: (ExportPlan(tmp / "rows.jsonl"), 0, 0, END)),
+    "log.resend_work:plan": ("commitlog", lambda tmp: (ResendChoice("127.0.0.1:1", tmp / "sent", where="false"), 0)),
     "log.filter_work:scan": ("commitlog", lambda _tmp: ("size > 1", 0, 0, END, 100_000)),
     "log.find_work:find": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, 0, END, True)),
     "log.find_work:hits": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, END)),
@@ -48,6 +50,7 @@ JOBS: dict[str, tuple[str, Args]] = {
 }
 """Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
 IN_A_THREAD = {
+    "log.resend_work:send": "reads again what plan has read; test_resend_work",
     "findings.repair_work:mend": "changes the store itself; test_mend_in_place",
     "findings.repair_work:restore": "changes the store itself; test_undo",
     "compare.rebuild_work:rebuild": "runs as a thread's job, which gathers likewise; its copy is compared elsewhere",

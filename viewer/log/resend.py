@@ -1,0 +1,308 @@
+"""Send messages of the log to a running broker again: a box asks which and where to, shows what would be sent, and the
+worker sends exactly that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QVBoxLayout, QWidget
+
+from engine.errors import StoreError
+from viewer.log.export import ExportScope
+from viewer.log.log_model import LogModel
+from viewer.log.resend_work import ResendChoice, ResendResult
+from viewer.look.assets import tr, tr_plural
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import full_moment
+from viewer.look.theme import px
+from viewer.runtime.jobs import Cancelled
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Button, Field, Label
+from viewer.widgets.boxes import row
+from viewer.widgets.choices import TickBox
+from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from engine.resend.resend_plan import ResendPlan
+
+PLAN, SEND = "viewer.log.resend_work:plan", "viewer.log.resend_work:send"
+
+
+class LogResend(QObject):
+    """Sends units of one table again. ``over`` is the widget that the box is shown over.
+
+    Emits ``statusText(text)`` for the status bar, and ``operationDone`` as a pane does.
+    """
+
+    statusText = Signal(str)
+    operationDone = Signal(str, str, object, str)
+
+    def __init__(self, model: LogModel, table: RecordView, over: QWidget) -> None:
+        super().__init__(table)
+        self._model, self._table, self._over = model, table, over
+        self.session: StoreSession | None = None
+        self.box: ResendBox | None = None
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """The one command."""
+        return {"log.resend": self.ask}
+
+    def ask(self) -> ResendBox | None:
+        """Show the box."""
+        if self.session is None or self._model.log is None:
+            return None
+        text, marked, chosen = self._model.filter.text, len(self._model.markings.marked), self._table.current_row()
+        span = self._span()
+        scopes = [ExportScope("row", tr("The chosen row"), chosen is not None and span is None)]
+        if span is not None:
+            scopes.append(
+                ExportScope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1]))
+            )
+        scopes += [
+            ExportScope("marked", tr("Marked rows: {n:,}", n=marked), bool(marked)),
+            ExportScope("filter", tr("All rows of the filter: {text}", text=text or tr("none")), bool(text)),
+        ]
+        self.box = box = ResendBox(scopes, "span" if span else "row" if chosen is not None else "filter", self._over)
+        box.planRequested.connect(lambda: self._start(self._plan(box)))
+        box.sendRequested.connect(lambda plan: self._start(self._send(box.choice(self), plan)))
+        box.finished.connect(self._forget_box)
+        box.open()
+        return box
+
+    def _forget_box(self) -> None:
+        self.box = None
+
+    def rows(self, scope: str) -> tuple[tuple[int, ...] | None, str]:
+        """Return the offsets of a scope, or None and the filter that finds them."""
+        return self._model.to_export(scope, self._table.current_row(), self._span())
+
+    def _span(self) -> tuple[int, int] | None:
+        return self._model.chosen_span(self._table.chosen_span())
+
+    def _start(self, work: object) -> None:
+        if self.session is not None:
+            self.session.jobs.start(work)  # type: ignore[arg-type]
+
+    async def _plan(self, box: ResendBox) -> None:
+        session = self.session
+        assert session is not None
+        choice = box.choice(self)
+        box.show_summary([tr("Reading what would be sent…")], None)
+        try:
+            now = time.time_ns() // 1_000_000
+            title = tr("What would be sent again")
+            plan: ResendPlan = await session.jobs.in_worker(
+                title, PLAN, session.path, session.config, choice, now, as_it_is=True
+            )
+        except (Cancelled, asyncio.CancelledError):
+            lines = [tr("Stopped; nothing was sent.")]
+            plan_to_send = None
+        except (StoreError, OSError, RuntimeError, ValueError) as error:
+            lines = [engine_words(str(error))]
+            plan_to_send = None
+        else:
+            lines = summary_lines(plan)
+            plan_to_send = plan if plan.to_send else None
+        if self.box is box:
+            box.show_summary(lines, plan_to_send, choice)
+
+    async def _send(self, choice: ResendChoice, plan: ResendPlan) -> None:
+        session = self.session
+        assert session is not None
+        title = tr("Sending again to {address}", address=choice.to)
+        messages = tuple(plan.to_send)
+        try:
+            result: ResendResult = await session.jobs.in_worker(
+                title, SEND, session.path, session.config, choice, messages, as_it_is=True
+            )
+        except (StoreError, OSError, RuntimeError) as error:
+            self.statusText.emit(engine_words(str(error)))
+            return
+        self.statusText.emit(result_text(result))
+        parameters = {"to": choice.to, "journal": str(choice.journal), "sent": result.sent, "refused": result.refused}
+        self.operationDone.emit("log.resend", tr("Send again…"), parameters, "")
+
+
+def summary_lines(plan: ResendPlan) -> list[str]:
+    """Return what a plan sends and leaves out, in lines."""
+    from engine.resend.originals import DEAD_LETTER, DELAYED, HALF, RETRY
+    from engine.resend.resend_plan import Decision
+
+    lines = [
+        tr_plural("{n:,} message would be sent", "{n:,} messages would be sent", n=len(plan.to_send))
+        if plan.to_send
+        else tr("Nothing would be sent")
+    ]
+    for share in plan.topics():
+        lines.append(
+            tr_plural(
+                "to {topic}: {n:,} message, stored from {first} to {last}",
+                "to {topic}: {n:,} messages, stored from {first} to {last}",
+                n=share.messages,
+                topic=share.topic,
+                first=full_moment(share.first_timestamp),
+                last=full_moment(share.last_timestamp),
+            )
+        )
+    kinds = plan.kinds()
+    dead, retry, delayed, half = (kinds[kind] for kind in (DEAD_LETTER, RETRY, DELAYED, HALF))
+    if dead:
+        lines.append(tr_plural("{n:,} dead letter", "{n:,} dead letters", n=dead))
+    if retry:
+        lines.append(tr_plural("{n:,} message of a retry topic", "{n:,} messages of retry topics", n=retry))
+    if delayed:
+        lines.append(
+            tr_plural(
+                "{n:,} delayed message, without its delay", "{n:,} delayed messages, without their delays", n=delayed
+            )
+        )
+    if half:
+        lines.append(
+            tr_plural("{n:,} half message, as an ordinary one", "{n:,} half messages, as ordinary ones", n=half)
+        )
+    if plan.to_send:
+        lines.append(tr("Every group that consumes such a topic gets them, also one that consumed them before."))
+    for decision, words in (
+        (Decision.ALREADY_SENT, tr("sent already, says the journal: {n:,}", n=plan.count(Decision.ALREADY_SENT))),
+        (Decision.COPY, tr("left out for a later copy of the same message: {n:,}", n=plan.count(Decision.COPY))),
+        (
+            Decision.NOT_KNOWN,
+            tr("left out, not known whether they arrived: {n:,}", n=plan.count(Decision.NOT_KNOWN)),
+        ),
+    ):
+        if plan.count(decision):
+            lines.append(words)
+    for reason, count in plan.reasons().items():
+        lines.append(tr("cannot be sent: {n:,} ({reason})", n=count, reason=engine_words(reason)))
+    return lines
+
+
+def result_text(result: ResendResult) -> str:
+    """``12 messages were sent · refused: 1 · …``."""
+    parts = [tr_plural("{n:,} message was sent", "{n:,} messages were sent", n=result.sent)]
+    if result.refused:
+        parts.append(tr("refused: {n:,}", n=result.refused))
+    if result.unknown:
+        parts.append(tr("not known whether they arrived: {n:,}", n=result.unknown))
+    if result.remaining:
+        parts.append(tr("not sent yet: {n:,}", n=result.remaining))
+    if result.reason:
+        parts.append(engine_words(result.reason))
+    return " · ".join(parts)
+
+
+class ResendBox(QDialog):
+    """Asks for rows and address. ``planRequested()`` when the summary is wanted, ``sendRequested(plan)`` when the
+    messages of the summary are to be sent.
+    """
+
+    planRequested = Signal()
+    sendRequested = Signal(object)
+
+    def __init__(self, scopes: Sequence[ExportScope], first_scope: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("resend.box")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Send again"))
+        self.setAccessibleName(tr("Send again"))
+        self._plan: ResendPlan | None = None
+        self._planned_choice: ResendChoice | None = None
+        self._group = QButtonGroup(self)
+        self.scopes: dict[str, QRadioButton] = {}
+        for scope in scopes:
+            button = QRadioButton(scope.text.replace("&", "&&"))
+            button.setObjectName(f"resend.scope.{scope.key}")
+            button.setAccessibleName(scope.text)
+            button.setEnabled(scope.able)
+            button.setChecked(scope.key == first_scope)
+            button.toggled.connect(self._changed)
+            self._group.addButton(button)
+            self.scopes[scope.key] = button
+        self.address = Field(tr("Broker or name server, HOST:PORT"), code=True)
+        self.topic = Field(tr("Topic (empty: the original topics)"), code=True)
+        self.rate = Field(tr("Messages a second (empty: no limit)"), code=True)
+        for field, name in ((self.address, "address"), (self.topic, "topic"), (self.rate, "rate")):
+            field.setObjectName(f"resend.{name}")
+            field.textEdited.connect(self._changed)
+        self.unknown = TickBox(tr("also messages of which an earlier run does not know whether they arrived"))
+        self.unknown.setObjectName("resend.unknown")
+        self.unknown.setAccessibleName(self.unknown.text())
+        self.unknown.toggled.connect(self._changed)
+        self.summary = Label("", 13, "text", wrap=True)
+        self.summary.setObjectName("resend.summary")
+        self.show_button, self.cancel = Button(tr("Show what would be sent")), Button(tr("Cancel"), "flat")
+        self.send = Button(tr("Send"), "danger")
+        self._lay_out()
+        self._changed()
+
+    def _lay_out(self) -> None:
+        self.resize(px(600), px(420))
+        for button, name in ((self.show_button, "show"), (self.cancel, "cancel"), (self.send, "send")):
+            button.setObjectName(f"resend.{name}")
+        self.show_button.setDefault(True)
+        self.show_button.clicked.connect(self.planRequested)
+        self.cancel.clicked.connect(self.reject)
+        self.send.clicked.connect(self._send)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(20), px(16), px(20), px(16))
+        layout.setSpacing(px(8))
+        layout.addWidget(Label(tr("Rows"), 13, "text", 600))
+        for scope_button in self.scopes.values():
+            layout.addWidget(scope_button)
+        for field in (self.address, self.topic, self.rate):
+            layout.addWidget(field)
+        layout.addWidget(self.unknown)
+        layout.addWidget(self.summary)
+        layout.addStretch(1)
+        layout.addWidget(row(self.show_button, None, self.cancel, self.send))
+
+    def _changed(self, *_: object) -> None:
+        """Another choice needs another summary."""
+        self._plan = None
+        self.send.setEnabled(False)
+        host, _colon, port = self.address.text().strip().rpartition(":")
+        self.show_button.setEnabled(bool(host) and port.isdecimal() and self.messages_a_second() != 0)
+        self.summary.setText("")
+
+    def messages_a_second(self) -> float | None:
+        """Return the limit; None without one, 0 if the text is no number above 0."""
+        text = self.rate.text().strip()
+        try:
+            return max(float(text), 0.0) if text else None
+        except ValueError:
+            return 0.0
+
+    def choice(self, source: LogResend) -> ResendChoice:
+        """Return the present choice, or the one that the summary shows."""
+        if self._plan is not None and self._planned_choice is not None:
+            return self._planned_choice
+        from engine.resend.store_messages import default_journal
+
+        scope = next((key for key, button in self.scopes.items() if button.isChecked()), "row")
+        offsets, where = source.rows(scope)
+        assert source.session is not None
+        return ResendChoice(
+            self.address.text().strip(),
+            default_journal(source.session.path),
+            self.topic.text().strip(),
+            self.messages_a_second(),
+            self.unknown.isChecked(),
+            where,
+            offsets,
+        )
+
+    def show_summary(self, lines: Sequence[str], plan: ResendPlan | None, choice: ResendChoice | None = None) -> None:
+        """Show what would be sent; with a plan it can be sent now."""
+        self.summary.setText("\n".join(lines))
+        self._plan, self._planned_choice = plan, choice
+        self.send.setEnabled(plan is not None)
+
+    def _send(self) -> None:
+        if self._plan is not None:
+            self.sendRequested.emit(self._plan)
+            self.accept()
