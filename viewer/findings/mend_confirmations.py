@@ -77,15 +77,26 @@ class WritingConfirmation(Confirmation):
 
 
 class MendConfirmation(WritingConfirmation):
-    """Asks before the patches are made in the store itself."""
+    """Asks before the patches are made in the store itself. ``effect`` says what they do for the next start, and
+    ``is_worse`` if it loses more with them.
+    """
 
-    def __init__(self, parent: QWidget, session: StoreSession, patches: Sequence[Patch]) -> None:
+    def __init__(
+        self,
+        parent: QWidget,
+        session: StoreSession,
+        patches: Sequence[Patch],
+        effect: str = "",
+        *,
+        is_worse: bool = False,
+    ) -> None:
         super().__init__(parent, session, "repair.apply.dialog", tr("Mend this store itself?"), tr("Apply"))
         facts = Facts(FACT_WIDTH)
         folder = f"{session.path.resolve().name}.kept-…"
         facts.show_facts(
             [
                 Fact(tr("Written"), changes_in_words(patches), code=False),
+                *([Fact(tr("Effect"), effect, role="error" if is_worse else "text", code=False)] if effect else []),
                 Fact(tr("Stays"), tr("every other byte of the store"), code=False),
                 Fact(tr("Backup"), folder, tr("beside the store: the old bytes, and the journal kept.jsonl")),
                 Fact(

@@ -432,7 +432,10 @@ class RepairBox(QDialog):
         patches = self.model.taken
         if not patches or self._writing:
             return
-        box = MendConfirmation(self, self.session, patches)
+        current, patched = self.model.current, self.model.patched
+        effect = loss_headline(current, patched) if current is not None else ""
+        is_worse = current is not None and patched is not None and patched.is_worse_than(current)
+        box = MendConfirmation(self, self.session, patches, effect, is_worse=is_worse)
         box.confirmed.connect(lambda: self.mend(patches))
         box.open()
 
@@ -567,7 +570,7 @@ class RepairBox(QDialog):
         has_parts = model.offered is not None or bool(bench.edits)
         self._parts.setVisible(has_parts)
         self._parts_end.setVisible(has_parts)
-        self._intro.setVisible(has_parts)
+        self._intro.setVisible(has_parts and not self.outcome)
         self.filler.setVisible(not has_parts)
         self._repairs_area.setVisible(bool(model.offered))
         self._show_compared()
@@ -597,7 +600,9 @@ class RepairBox(QDialog):
             State("loading", tr("Working out what is chosen …")) if is_working else State("hint", tr("No plan yet."))
         )
         self.compared.set_state(None if current is not None else waits)
-        self.compared_head.set_note(loss_headline(current, patched) if current is not None else "")
+        self.compared_head.set_note(
+            loss_headline(current, patched if model.taken else None) if current is not None else ""
+        )
         shown = self.session.patches
         is_shown = bool(shown) and shown == model.taken
         self.as_patched.setText(tr("Show the store as it is") if is_shown else tr("Show the store as patched"))
@@ -609,6 +614,8 @@ class RepairBox(QDialog):
         self.patches.set_rows(rows)
         if chosen is not None and chosen.n <= len(rows):
             self.patches.go_to(chosen.n - 1)
+        else:
+            self._show_detail(None)
         waits = State("hint", tr("No patch yet."))
         if model.running is not None:
             waits = State("loading", tr("Working out what is chosen …"))

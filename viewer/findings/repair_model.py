@@ -250,14 +250,20 @@ def loss_headline(current: State, patched: State | None) -> str:
     from engine.repair.repair_plan import lost_by  # its imports would delay the view
 
     release = release_name(current.start)
-    today = number(lost_by(current.start))
+    today = lost_by(current.start)
     if patched is None:
-        return tr("The next start of {release} loses {lost} messages", release=release, lost=today)
-    return tr(
-        "The next start of {release} loses {lost} → {patched} messages",
+        return tr_plural(
+            "The next start of {release} loses {n:,} message",
+            "The next start of {release} loses {n:,} messages",
+            n=today,
+            release=release,
+        )
+    return tr_plural(
+        "The next start of {release} loses {lost} → {n:,} message",
+        "The next start of {release} loses {lost} → {n:,} messages",
+        n=lost_by(patched.start),
         release=release,
-        lost=today,
-        patched=number(lost_by(patched.start)),
+        lost=number(today),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from broken_stores import BROKEN
 from handmade_stores import healthy
 from panes import on_store, wait_until, wait_until_idle
+from PySide6.QtWidgets import QLabel
 
 from engine.mapped.store_lock import StoreLock
 from viewer.findings.mend_confirmations import MendConfirmation, UndoConfirmation
@@ -138,6 +139,7 @@ def test_the_store_itself_is_mended_and_restored_from_the_window(qapp, root) -> 
         question = box.findChildren(MendConfirmation)[-1]
         await wait_until(question.agree.isEnabled)
         assert question.cancel.isDefault()
+        assert any(" → 0 messages" in label.text() for label in question.findChildren(QLabel))
         question.agree.click()
         await wait_until(lambda: box.model.offered == ())
         (folder,) = root.parent.glob("store.kept-*")
