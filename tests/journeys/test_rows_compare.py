@@ -13,10 +13,24 @@ from viewer.compare.differences import DifferencesBox
 from viewer.compare.first_difference import sentence
 from viewer.pane.exporting import export
 from viewer.runtime import places
+from viewer.shell.main_window import MainWindow
 from viewer.shell.windows import close_all, windows
+from viewer.widgets.record_view import RecordView
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
+
+
+def units_table(window: MainWindow) -> RecordView:
+    table = window.findChild(RecordView, LOG)
+    assert table is not None
+    return table
+
+
+def top_offset(window: MainWindow) -> int:
+    """Return the offset of the first row on the screen."""
+    table = units_table(window)
+    return table.table.rows[table.verticalScrollBar().value()].offset
 
 
 @pytest.fixture
@@ -61,6 +75,13 @@ def test_two_stores_go_together_and_differ_in_a_named_byte(
         shown_offset = walker.value(LOG, "Physical offset")
         assert shown_offset <= position < shown_offset + walker.value(LOG, "Size")
         assert beside.value(LOG, "Physical offset") == shown_offset, "both stand there"
+        walker.window.activateWindow()
+        for top in (units_table(window), units_table(other_window)):
+            assert top.model().rowCount() > 10
+        units_table(window).scroll_to(300_003)
+        await walker.until(
+            lambda: top_offset(window) == top_offset(other_window), "the other log scrolls to the same unit"
+        )
         second = await window.workspace.comparison.find()
         assert second is not None
         assert second.offset == position + 200_000

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -54,6 +54,9 @@ MAX_JSON_BYTES = 16 << 20
 
 class UnitsPane(Pane):
     """The view of the commit log."""
+
+    scrolled = Signal(object)
+    """The offset of the unit at the top of the table."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -428,7 +431,14 @@ class UnitsPane(Pane):
             self.table.scrollToBottom()
 
     def _moved(self, start: int, stop: int) -> None:
-        self.line.set_frame(*self.model.frame(start, stop))
+        shown_start, shown_stop = self.model.frame(start, stop)
+        self.line.set_frame(shown_start, shown_stop)
+        self.scrolled.emit(shown_start)
+
+    def scroll_to(self, offset: int) -> None:
+        """Bring the unit at ``offset`` to the top of the table. The choice stays."""
+        if self.table.table.rows:
+            self.table.scroll_to(self.model.place_near(offset))
 
     def _on_offset_chosen(self, offset: int) -> None:
         self.table.go_to(self.model.place_near(offset), choose=False)

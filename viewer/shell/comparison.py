@@ -149,8 +149,8 @@ class Comparison:
         text = tr("Linked to {path}: both windows go to the same place of the log.", path=path)
         text = text if path else tr("Linked to another store: it is being opened.")
         steps = (
-            (tr("Previous difference"), self.previous),
             (tr("Next difference"), lambda: self.next()),  # noqa: PLW0108
+            (tr("Previous difference"), self.previous),
             (tr("All differences"), lambda: self.table()),  # noqa: PLW0108
             (tr("Unlink"), self.untie),
         )
@@ -278,6 +278,15 @@ class Comparison:
                 self._move_other(other_window, places.log(counterpart, place.field))
 
         self._window.jobs.read(lambda: find_counterpart(store, other_store, offset), move, lambda _error: None)
+
+    def lead_scroll(self, offset: int) -> None:
+        """Bring ``offset`` to the top of the other window's log, too, if the user scrolls in this window."""
+        window, other_window = self._window, self.other_window
+        if other_window is None or other_window.closed or not window.isActiveWindow() or other_window.view != "log":
+            return
+        pane = other_window.panes.get("log")
+        if pane is not None and (self._steps is None or not self._steps.is_apart(offset)):
+            pane.scroll_to(offset)  # type: ignore[attr-defined]  # the pane of the log has it
 
     def _move_other(self, other_window: MainWindow, place: Place) -> None:
         comparison = other_window.workspace.comparison

@@ -83,6 +83,7 @@ class Workspace:
         """
         if pane.view_id == "log":
             self.edits.forget()
+            pane.scrolled.connect(self.comparison.lead_scroll)  # type: ignore[attr-defined]  # the log's pane has it
         pane.reportRequested.connect(self.ask_report)
         pane.helpRequested.connect(self.show_help)
         if pane.view_id == "pipeline":

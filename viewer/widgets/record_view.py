@@ -404,6 +404,11 @@ class RecordView(MenuTable):
             self.verticalScrollBar().setValue(position)
             return
 
+        self.scroll_to(position)
+
+    def scroll_to(self, position: int) -> None:
+        """Bring the row that holds ``position`` to the top. The choice stays."""
+
         def show() -> None:
             number = self._number_holding(position)
             self.verticalScrollBar().setValue(number if number is not None else len(self._window.rows))

@@ -45,6 +45,10 @@ class Window(QObject):
         """What a second store is opened in."""
         self.begun = 0
         self.tied = self.jobs = self
+        self.view, self.is_active = "log", True
+        self.isActiveWindow = lambda: self.is_active  # type: ignore[method-assign]
+        self.scrolled_to: list[int] = []
+        self.panes = {"log": SimpleNamespace(scroll_to=self.scrolled_to.append)}
         this: Any = self
         self.workspace = SimpleNamespace(comparison=Comparison(this))
 
@@ -280,3 +284,21 @@ def test_the_other_window_goes_to_the_same_message_at_its_own_offset(tmp_path: P
         window.go(places.log(missing.offset))
         assert other_window.history.current == places.log(other_unit.offset)
         assert "does not have the message at" in other_window.messages[-1]
+
+
+def test_the_window_in_which_the_user_scrolls_leads(windows: list[Window]) -> None:
+    window, other_window, _ = windows
+    tied(window, other_window)
+    other_window.is_active = False
+    window.workspace.comparison.lead_scroll(640)
+    other_window.workspace.comparison.lead_scroll(700)
+    assert (window.scrolled_to, other_window.scrolled_to) == ([], [640])
+    window.workspace.comparison.take_ranges([(600, 900)])
+    window.workspace.comparison.lead_scroll(640)
+    window.workspace.comparison.lead_scroll(900)
+    assert other_window.scrolled_to == [640, 900], "no place of the other log is the same between 600 and 900"
+    other_window.view = "queue"
+    window.workspace.comparison.lead_scroll(950)
+    window.workspace.comparison.untie()
+    window.workspace.comparison.lead_scroll(960)
+    assert other_window.scrolled_to == [640, 900]

@@ -195,3 +195,11 @@ def test_of_several_requested_rows_only_the_last_is_shown() -> None:
     failing_finder = RowFinder(lambda _n, _done, failed: failed(OSError("gone")), calls.append, errors.append)
     failing_finder.ask(1)
     assert [str(error) for error in errors] == ["gone"]
+
+
+def test_a_row_comes_to_the_top_and_the_choice_stays(entries):
+    entries.go_to_row(5)
+    entries.scroll_to(FAR + 7_000_000)
+    assert shown(entries, entries.verticalScrollBar().value()) == FAR + 7_000_000
+    entries.scroll_to(FAR + 7_000_003)
+    assert shown(entries, entries.verticalScrollBar().value()) == FAR + 7_000_003
