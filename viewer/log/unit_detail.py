@@ -61,6 +61,8 @@ class UnitDetail(QTreeView):
     placeRequested = Signal(object)
     termRequested = Signal(str, str)
     columnRequested = Signal(str)
+    changeRequested = Signal(str)
+    """The field whose value shall change."""
 
     def __init__(
         self,
@@ -353,6 +355,8 @@ class UnitDetail(QTreeView):
             self._use_term("colour", facts.term or "")
         elif command == "keep.column":
             self.columnRequested.emit(facts.column)
+        elif command == "edit.field":
+            self.changeRequested.emit(line.name)
         else:
             do(self, self.doer, command, facts)
 

@@ -112,6 +112,7 @@ class UnitPanes(QObject):
         self.detail.placeRequested.connect(self.placeRequested)
         self.detail.termRequested.connect(self.termRequested)
         self.detail.columnRequested.connect(self.columnRequested)
+        self.detail.changeRequested.connect(self._ask_field)
         self.hex.fieldChosen.connect(self._byte_field_chosen)
         self.hex.byteChosen.connect(lambda _offset: (self._say_field(), self._inspect()))
         self.hex.changeRequested.connect(self._ask_change)
@@ -220,6 +221,14 @@ class UnitPanes(QObject):
         self.hex.choose_field(name)
         self._say_field()
         self._inspect()
+
+    def _ask_field(self, name: str) -> None:
+        """Ask for another value of a field."""
+        self.choose_field(name)
+        if self.hex.chosen_field == name and self.hex.offers_changes:
+            self.hex.ask_change()
+        else:
+            self.statusText.emit(tr("This line has no bytes of its own that could be changed."))
 
     def _ask_change(self, start: int, end: int, digit: str) -> None:
         """Ask for other bytes in place of [start, end); ``digit`` was typed over the first one."""

@@ -199,6 +199,7 @@ ROW_COMMANDS = (
         BYTES,
         _needs(lambda f: f.topic and f.queue_id is not None and f.queue_offset is not None, NO_ENTRY),
     ),
+    RowCommand("edit.field", words("Change the value…"), BYTES, _needs(lambda f: f.offset is not None, NO_PLACE)),
     RowCommand("edit.cut", words("Cut the log here…"), BYTES, _needs(lambda f: f.offset is not None, NO_PLACE)),
     RowCommand(
         "explain.field",
@@ -216,6 +217,7 @@ ONLY_IN = {
     "edit.offset": frozenset({"groupProgress"}),
     "edit.entry": frozenset({"cq"}),
     "edit.cut": frozenset({"unit"}),
+    "edit.field": frozenset({"field"}),
 }
 """Commands that only the menus of few kinds have."""
 NEEDS_STORE = frozenset(
@@ -232,6 +234,7 @@ NEEDS_STORE = frozenset(
         "edit.offset",
         "edit.entry",
         "edit.cut",
+        "edit.field",
         "copy.markdown",
     )
 )

@@ -5,13 +5,19 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from handmade_stores import healthy
+from panes import on_store, wait_until
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from engine.codec.message import Unit
 from engine.inspection import open_store
+from viewer.log.pane import UnitsPane
 from viewer.log.rows import LogSource, UnitRow
 from viewer.log.unit_fields import describe
 from viewer.log.unit_panes import UnitPanes, load
+from viewer.pane.edit_box import EditBox
+from viewer.runtime import places
 
 
 @pytest.fixture
@@ -78,3 +84,35 @@ def test_a_unit_of_a_dledger_log_is_shown_with_the_header_of_its_entry(golden):
     assert (values["entryIndex"], values["entryTerm"], values["entryPosition"]) == ("1", "0", "896")
     painted = {field.name: field.position for field in loaded.fields}
     assert (painted["entryMagic"], painted["entryBodySize"], painted["totalSize"]) == (0, 44, 48)
+
+
+def test_a_field_is_changed_from_its_menu_or_typed_over(qapp, tmp_path):
+    """Other bytes could only be written into a list of patches by hand."""
+
+    async def drive(pane, session):
+        units, said = pane.unit, []
+        pane.statusMessage.connect(said.append)
+        pane.show_place(places.log(0))
+        await wait_until(lambda: units.current is not None)
+        units.detail.changeRequested.emit("queueId")
+        await wait_until(lambda: pane.findChildren(EditBox) != [])
+        (box,) = pane.findChildren(EditBox)
+        assert box.values() == {"offset": "12", "bytes": "00 00 00 00", "unit": "0"}
+        box.number.setText("5")
+        box.number.textEdited.emit("5")
+        box.stage()
+        await wait_until(lambda: session.bench.edits != ())
+        QTest.keyClick(units.hex, "f")
+        await wait_until(lambda: any(box.isVisible() for box in pane.findChildren(EditBox)))
+        box = pane.findChildren(EditBox)[-1]
+        assert (box.fields["bytes"].text(), box.fields["bytes"].cursorPosition()) == ("F0", 1)
+        box.reject()
+        units.detail.changeRequested.emit("offsetMsgId")
+        assert said[-1] == "This line has no bytes of its own that could be changed."
+        await session.read_anew(session.bench.edits)
+        pane.set_session(session)
+        pane.show_place(places.log(0))
+        await wait_until(lambda: units.hex._shown.changes == {15: 0})
+        assert units.current.decoded.unit.queue_id == 5
+
+    on_store(qapp, UnitsPane, healthy().write(tmp_path / "store"), drive)
