@@ -21,7 +21,6 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
-from engine.config import MessageStoreConfig
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
@@ -39,7 +38,6 @@ MAX_FILE_BYTES = 64 << 20
 """A new queue file that would be longer is not made: it is held in memory."""
 _JOINED_BYTES = 64
 """Differing bytes with fewer equal ones between them make one patch."""
-_DEFAULT_FILE_BYTES = MessageStoreConfig().mapped_file_size_consume_queue
 _PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
 Key = tuple[str, int]
 
@@ -226,7 +224,7 @@ def _patches(
     is_whole: bool,
 ) -> Iterator[Patch]:
     """Yield the patches of one queue, a file at a time."""
-    file_size = _common_file_size(store) or store.geometry.consume_queue_file_size or _DEFAULT_FILE_BYTES
+    file_size = queue_file_size(store)
     if not queue.folder.is_relative_to(store.path) or not 0 < file_size <= MAX_FILE_BYTES or file_size % CQ_UNIT_SIZE:
         return
     in_file = file_size // CQ_UNIT_SIZE
@@ -262,6 +260,14 @@ def _patches(
             yield WriteFile(file=path, old=raw, new=content, why=why, name=NAME)
         elif used := content.rstrip(b"\0"):
             yield WriteFile(file=path, old=None, new=used, zeros=file_size - len(used), why=why, name=NAME)
+
+
+def queue_file_size(store: StoreSnapshot) -> int:
+    """Return the length of the store's queue files in bytes; 0 if neither its files nor its configuration tell it.
+
+    A broker does not start with queue files of another length than its own.
+    """
+    return _common_file_size(store) or store.geometry.consume_queue_file_size
 
 
 def _common_file_size(store: StoreSnapshot) -> int:

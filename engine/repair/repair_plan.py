@@ -42,9 +42,10 @@ NAMES = (
     index_entries.NAME,
     index_links.NAME,
     state_files.CHECKPOINT,
+    state_files.START,
 )
 """Names of the repairs in the order in which they are tried."""
-_ORDER = (*NAMES[:-1], log_damage.NAME, queue_entries.NAME, state_files.CHECKPOINT)
+_ORDER = (*NAMES[:-2], log_damage.NAME, queue_entries.NAME, *NAMES[-2:])
 """Log and queues come twice: of a message with two faults (wrong CRC, wrong queue) one is mended after the other."""
 
 
@@ -67,6 +68,10 @@ class State:
     def kept_to(self) -> int:
         """The lowest place at which one of the starts cuts the log."""
         return min(start.end_offset for start in self.starts)
+
+    def loses_less_than(self, current: State) -> bool:
+        """Return True if one of the starts loses less than that of ``current``."""
+        return any(lost_by(start) < lost_by(today) for start, today in zip(self.starts, current.starts, strict=True))
 
     def is_worse_than(self, current: State, placeholders: int = 0) -> bool:
         """Return True if a start of this store fails where that of ``current`` does not, or loses more than it and
@@ -157,6 +162,7 @@ def plan_repairs(
         index_entries.NAME: lambda store, state: index_entries.repair_index_entries(store, state.findings),
         index_links.NAME: lambda store, state: index_links.repair_index(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
+        state_files.START: lambda store, state: state_files.repair_start_of_dispatch(store, state.findings),
     }
     for name in _ORDER:
         with open_store(path, config, patches) as store:
@@ -169,6 +175,8 @@ def plan_repairs(
         with open_store(path, config, [*patches, *repair.patches]) as store:
             mended = _state(store, release, cancel, progress)
         if mended.is_worse_than(state, repair.placeholders):
+            continue
+        if name == state_files.START and not mended.loses_less_than(state):
             continue
         repairs.append(repair)
         patches += repair.patches

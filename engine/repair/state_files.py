@@ -23,12 +23,13 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
 from engine.patching.patches import MoveFile, Patch, RemoveFile, WriteFile, sample_digest
 from engine.releases import Release, rules_of
+from engine.repair.queue_entries import queue_file_size
 from engine.repair.repair import Repair, sample_of
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
 
-CHECKPOINT, TABLES_NAME, FILES = "checkpoint", "tables", "files"
+CHECKPOINT, TABLES_NAME, FILES, START = "checkpoint", "tables", "files", "start-of-dispatch"
 MOVED_FOLDER = "removed-by-repair"
 """Folder of the store into which foreign files are moved; a broker does not look at it."""
 
@@ -63,6 +64,39 @@ def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], relea
     gains = sentence("a start after a crash begins where the log and the queues need it")
     patch = WriteFile(file="checkpoint", old=raw, new=new, why=why, name=CHECKPOINT)
     return Repair(CHECKPOINT, mendable.CHECKPOINT, sentence("Correct the checkpoint"), (patch,), gains)
+
+
+def repair_start_of_dispatch(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+    """Return the repair with which the next start reads the log from its first file, and fills all queues again; None
+    if the queues are there, or the length of their files is known (then :mod:`engine.repair.queue_entries` makes them).
+
+    Raises :class:`CannotRead` if the checkpoint cannot be read.
+    """
+    is_lost = _has(findings, mendable.LOST_QUEUES) and store.kind == "store" and not store.file_topics()
+    if store.paths is None or store.dledger is not None or store.rocksdb_queues is not None or not is_lost:
+        return None
+    raw = store.small_file(store.paths.checkpoint)
+    if raw is None or len(raw) < CHECKPOINT_SIZE or queue_file_size(store):
+        return None
+    stored = checkpoint_codec.decode(raw)
+    last_used = max((place for place, number in enumerate(stored.numbers, 1) if number), default=0)
+    reached = None if stored.logics_physical_offset is None else 0
+    new = checkpoint_codec.encode(
+        replace(stored, logics_msg_timestamp=0, logics_physical_offset=reached), max(last_used, 3), raw
+    )
+    why = sentence("a start after a crash reads the log from its first file if logicsMsgTimestamp is 0")
+    patches: list[Patch] = []
+    if new != raw:
+        patches.append(WriteFile(file="checkpoint", old=raw, new=new, why=why, name=START))
+    if not store.abort:
+        because = sentence("a start takes its absence for a clean stop, and reads only the last files of the log")
+        patches.append(WriteFile(file="abort", old=None, new=b"0", why=because, name=START))
+    if not patches:
+        return None
+    gains = sentence("the next start fills all queues again")
+    costs = sentence("this start takes longer: it reads the whole log")
+    title = sentence("Let the next start read the log from its first file")
+    return Repair(START, mendable.LOST_QUEUES, title, tuple(patches), gains, costs)
 
 
 def _fitting(

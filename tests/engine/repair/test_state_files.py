@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN
 from handmade_stores import healthy
+from planted_faults import patch
 
 from engine.codec.checkpoint import decode
 from engine.inspection.findings import check
@@ -16,6 +18,7 @@ from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
 from engine.repair.repair import Repair
+from engine.repair.repair_plan import lost_by, plan_repairs
 from engine.repair.state_files import repair_checkpoint, repair_files, repair_tables
 from engine.rules.findings import Finding
 
@@ -135,3 +138,24 @@ def test_a_copy_of_another_file_is_not_renamed_over_it(tmp_path):
     shutil.copy(root / "commitlog" / f"{0:020d}", root / "commitlog" / f"{4096:020d}")
     with open_store(root) as opened:
         assert repair_files(opened, found(opened)) is None
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_start_fills_all_lost_queues_again(tmp_path, is_closed):
+    """Without their files and a configuration nobody knows how long the broker's files are."""
+    store = healthy(count=60)
+    store.time += 60_000
+    for _ in range(60):
+        store.put()
+    root = store.write(tmp_path / "store")
+    shutil.rmtree(root / "consumequeue")
+    patch(root / "checkpoint", 0, struct.pack(">qqq", *[store.time] * 3))
+    if not is_closed:
+        (root / "abort").touch()
+    repairs = plan_repairs(root, None, "5.3")
+    apply_patches(root, PatchList(repairs.patches), RealDisk())
+    assert repairs.mended.start.will_start
+    assert lost_by(repairs.mended.start) == 0
+    names = [repair.name for repair in repairs.repairs]
+    assert names == ([] if lost_by(repairs.current.start) == 0 else ["start-of-dispatch"])
+    assert is_closed or names
