@@ -1,9 +1,9 @@
 """Places in a store: values that links, history, ``--at`` and the go-to box speak of.
 
 Written ``log:123456`` · ``queue:Topic/0/42`` · ``trace:Topic/Key`` · ``index:FILE`` · ``positions`` ·
-``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``rows:timer`` · ``waiting:retry`` · ``cluster:HOST:PORT`` ·
-``requests:FILE`` · ``filter:topic = "X"`` (the log, filtered); each kind by itself is the view as a whole. And
-the places visited (:class:`History`). Pure, no Qt.
+``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``rows:timer`` · ``waiting:retry`` · ``timeline:crash`` ·
+``cluster:HOST:PORT`` · ``requests:FILE`` · ``filter:topic = "X"`` (the log, filtered); each kind by itself is the view
+as a whole. And the places visited (:class:`History`). Pure, no Qt.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ Kind = Literal[
     "config",
     "rows",
     "waiting",
+    "timeline",
     "lab",
     "checkpoint",
     "abort",
@@ -78,7 +79,9 @@ class Place:
         """True if it names something that a store or the program may not have: a row, topic, file, rule, group or
         table.
         """
-        is_named = self.kind in {"index", "groups", "config", "rows", "waiting", "findings"} and bool(self.name)
+        is_named = self.kind in {"index", "groups", "config", "rows", "waiting", "timeline", "findings"} and bool(
+            self.name
+        )
         return self.names_row or is_named or (self.kind == "queue" and bool(self.topic))
 
     @property

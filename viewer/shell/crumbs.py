@@ -33,6 +33,7 @@ SIBLINGS_OF_LOG: tuple[places.Kind, ...] = (
     "config",
     "rows",
     "waiting",
+    "timeline",
 )
 
 

@@ -137,6 +137,16 @@ VIEWS = (
         cli="waiting",
         begins=True,
     ),
+    View(
+        "timeline",
+        "view.timeline",
+        words("Timeline"),
+        "record",
+        "Ctrl+Alt+9",
+        "viewer.timeline.pane:TimelinePane",
+        cli="timeline",
+        begins=True,
+    ),
     View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8", "viewer.pipeline.pane:PipelinePane"),
     View(
         "bookmarks",

@@ -256,6 +256,7 @@ MESSAGES = frozenset(
         "route",
         "row",
         "waiting",
+        "timelineEvent",
     )
 )
 """Kinds of rows that are about messages. Their menus have all parts."""

@@ -40,13 +40,13 @@ Certainty = Literal["certain", "likely"]
 class TimelineEvent:
     """Something that happened between ``start`` and ``end`` (ms by the broker's clock; None: the bytes show no limit).
 
-    ``offset``: the unit of the log at which it shows; None if none does.
+    ``physical_offset``: the unit of the log at which it shows; None if none does.
     """
 
     kind: Kind
     start: int | None
     end: int | None
-    offset: int | None
+    physical_offset: int | None
     message: str
     certainty: Certainty
     source: str
@@ -66,7 +66,7 @@ class TimelineEvent:
             "kind": self.kind,
             "from": self.start,
             "to": self.end,
-            "physicalOffset": self.offset,
+            "physicalOffset": self.physical_offset,
             "message": self.message,
             "evidence": {"certainty": self.certainty, "source": self.source, **self.evidence},
         }

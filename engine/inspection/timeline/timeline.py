@@ -161,7 +161,9 @@ class _Finder:
         self._events += scan.traces.events
         timeline.trace_units, timeline.traces_left_out = scan.traces.units, scan.traces.left_out
         timeline.unknown_traces = scan.traces.unknown
-        self._events.sort(key=lambda event: (event.time, event.offset if event.offset is not None else -1))
+        self._events.sort(
+            key=lambda event: (event.time, event.physical_offset if event.physical_offset is not None else -1)
+        )
         if store.unread or store.reading.undecoded:
             timeline.is_complete = False
         return timeline

@@ -52,7 +52,7 @@ def test_the_rail_shows_views_with_icons() -> None:
 
 def test_a_view_without_an_icon_marks_its_neighbour_on_the_rail() -> None:
     on_rail = {view.kind for view in VIEWS if view.rail}
-    assert [view.kind for view in VIEWS if view.within] == ["requests"]
+    assert [view.kind for view in VIEWS if view.within] == ["requests", "waiting"]
     assert {view.within for view in VIEWS if view.within} <= on_rail
 
 

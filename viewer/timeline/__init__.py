@@ -1,0 +1,1 @@
+"""The view Timeline: what happened to a store and when."""
