@@ -484,6 +484,11 @@ CQ19 = _rule(
             "take the line combineCQPreferCQType=defaultRocksDB out: the broker then starts, and consumers read the "
             "files. " + BOTH_AGAIN,
         ),
+        "files": Kind(
+            "warn",
+            "nothing, while consumers read the RocksDB. Do not take the line combineCQPreferCQType=defaultRocksDB out: "
+            "an entry in the files leads to no message of its queue.",
+        ),
         "unused": Kind(
             "note",
             "nothing, while the broker keeps to this configuration. Do not switch to the other queues: they are old. "

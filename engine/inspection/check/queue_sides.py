@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from engine.inspection.entry_verdict import resolve
 from engine.inspection.queue_sides import BothSides, QueueOnBothSides, compare_sides, find_both_sides
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import topics
 from engine.rules import catalogue
 from engine.rules.findings import Finding, at_least
@@ -36,7 +37,7 @@ def findings(store: StoreSnapshot, other_findings: Iterable[Finding]) -> Iterato
             yield _finding(store, both_sides, kind, by_kind[kind])
 
 
-_KINDS = ("refused", "read", "", "late", "unused")
+_KINDS = ("refused", "read", "", "files", "late", "unused")
 
 
 def _faulty_queues(other_findings: Iterable[Finding]) -> frozenset[str]:
@@ -75,9 +76,21 @@ class _Judge:
             return "late" if self._ends_differ(queue) and not self._is_running else None
         if self._ends_stay_different(queue):
             return "refused" if _end(queue.rocksdb) else "read"
+        if queue.first_unequal is not None and self._is_file_entry_wrong(queue, queue.first_unequal):
+            return "files"
         if queue.first_unequal is not None or _begin(queue.rocksdb) > _begin(queue.files):
             return "read"
         return "late" if self._ends_differ(queue) and not self._is_running else None
+
+    def _is_file_entry_wrong(self, queue: QueueOnBothSides, number: int) -> bool:
+        """Return True if the entry in the RocksDB leads to its message, and the one in files does not."""
+        in_files, in_rocksdb = _readers(self._store, queue)
+        entries = [None if reader is None else reader.entry(number) for reader in (in_files, in_rocksdb)]
+        verdicts = [
+            None if entry is None else resolve(self._store.log, queue.topic, queue.queue_id, entry).verdict
+            for entry in entries
+        ]
+        return verdicts[1] == "ok" and verdicts[0] != "ok"
 
     def _is_meant(self, queue: QueueOnBothSides) -> bool:
         """Return True if a broker writes the queue into one of the two only, or is not known to write both."""
@@ -161,10 +174,14 @@ def _bounds_text(bounds: tuple[int, int] | None) -> str:
 
 def _entries(store: StoreSnapshot, queue: QueueOnBothSides, number: int) -> tuple[_Entry | None, _Entry | None]:
     """The entry with ``number`` in files and in the RocksDB; None if there is none."""
+    entries = [None if reader is None else reader.entry(number) for reader in _readers(store, queue)]
+    found_entries = [None if entry is None else _Entry(entry.physical_offset, entry.size) for entry in entries]
+    return found_entries[0], found_entries[1]
+
+
+def _readers(store: StoreSnapshot, queue: QueueOnBothSides) -> tuple[AnyQueue | None, AnyQueue | None]:
+    """The queue in files and in the RocksDB; None if there is none."""
     beside = store.rocksdb_beside_files
     in_rocksdb = {} if beside is None else beside.by_topic()
     file_queue = store.topics_in_folders().get(queue.topic, {}).get(queue.queue_id)
-    row_queue = in_rocksdb.get(queue.topic, {}).get(queue.queue_id)
-    entries = [None if reader is None else reader.entry(number) for reader in (file_queue, row_queue)]
-    found_entries = [None if entry is None else _Entry(entry.physical_offset, entry.size) for entry in entries]
-    return found_entries[0], found_entries[1]
+    return file_queue, in_rocksdb.get(queue.topic, {}).get(queue.queue_id)

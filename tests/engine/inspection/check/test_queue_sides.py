@@ -142,3 +142,15 @@ def test_a_file_queue_with_findings_of_its_own_is_left_out(root):
     file.write_bytes(data)
     found = agree.records_of("check", root)
     assert {record["id"] for record in found if record.get("type") == "finding"} & {"CQ03", "CQ19"} == {"CQ03"}
+
+
+def test_a_wrong_entry_in_files_is_no_reason_to_read_the_files(root):
+    """The next step was to let consumers read the files, whose entry was the wrong one."""
+    file = next((root / "consumequeue" / "Orders" / "0").iterdir())
+    with file.open("r+b") as data:
+        data.seek(NUMBER * 20)
+        data.write((1 << 30).to_bytes(8, "big"))
+    with open_store(root, from_mapping(READS_ROCKSDB)[0]) as store:
+        (finding,) = (item for item in check(store) if isinstance(item, Finding) and item.id == "CQ19")
+    assert finding.severity == "warn"
+    assert "Do not take the line combineCQPreferCQType=defaultRocksDB out" in finding.next_step
