@@ -4,6 +4,7 @@
 
 The queue has rows as a broker writes them, in table files. The large database has rows of 1 MiB that cannot be
 compressed, in tables of 64 MiB. What must be reached: 1,000,000 rows a second, 50 µs, 1 s for 10 GiB. One JSON line.
+``commandSeconds`` is the whole command ``storescope queue``, from the start of its process to its last line.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,7 +45,7 @@ def write_queue(folder: Path, rows: int) -> None:
         database[codec.entry_key(TOPIC, 0, number)] = codec.encode_entry(row)
     bound = codec.BoundRow(TOPIC, 0, "max", (rows - 1) * SIZE, rows - 1)
     bounds[codec.bound_key(TOPIC, 0, "max")] = codec.encode_bound(bound)
-    bounds[codec.CHECKPOINT_KEY] = (rows * SIZE).to_bytes(8, "big")
+    bounds[codec.CHECKPOINT_KEY] = bytes(8)  # else a start would cut the queue, because the log is empty
     database.flush()
     bounds.flush()
     database.close()
@@ -68,6 +70,19 @@ def write_large(folder: Path, gib: float) -> None:
     database.close()
 
 
+def list_by_command(store: Path, rows: int) -> float:
+    """Return the seconds (wall clock, start of the process included) in which ``storescope queue`` lists the queue."""
+    words = [sys.executable, "-m", "engine.cli", "queue", str(store), TOPIC, "0"]
+    output = store.parent / "listed.txt"
+    with output.open("wb") as file:
+        begun = time.perf_counter()
+        subprocess.run(words, stdout=file, cwd=Path(__file__).resolve().parents[2], check=True)
+        seconds = time.perf_counter() - begun
+    with output.open("rb") as file:
+        assert sum(1 for _ in file) >= rows
+    return seconds
+
+
 def measure(folder: Path, rows: int, gib: float, samples: int) -> dict[str, float]:
     """Return the figures."""
     store_folder = folder / "store"
@@ -90,6 +105,7 @@ def measure(folder: Path, rows: int, gib: float, samples: int) -> dict[str, floa
             row = queue.row(number)
             times.append((time.perf_counter_ns() - start) / 1000)
             assert row is not None
+    command_seconds = [list_by_command(store_folder, rows) for _ in range(3)]
     write_large(folder / "large", gib)
     size = sum(path.stat().st_size for path in (folder / "large").iterdir())
     openings = []
@@ -101,6 +117,8 @@ def measure(folder: Path, rows: int, gib: float, samples: int) -> dict[str, floa
     return {
         "rowsPerSecond": round(rows / median(seconds)),
         "rowsPerCpuSecond": round(rows / median(cpu_seconds)),
+        "commandSeconds": round(median(command_seconds), 3),
+        "commandRowsPerSecond": round(rows / median(command_seconds)),
         "entryMicroseconds": round(median(times), 1),
         "largeBytes": size,
         "openSeconds": round(median(openings), 3),
