@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 
+import made_rocksdb
 import pytest
+from handmade_stores import healthy
 from tiered_stores import drop_first_queue_files
 
+from engine.config import from_mapping
 from engine.inspection import open_store
 from engine.inspection.moved_entries import find_moved_messages
 from viewer.queues.columns import record, state_of
 from viewer.queues.facts import look, own_unit
 from viewer.queues.rows import QueueSource
-from viewer.queues.side import logical_words, minimum_words
+from viewer.queues.side import logical_words, minimum_words, sides_words
 from viewer.queues.verdict_work import Verdicts, count_verdicts
 from viewer.runtime import places
 from viewer.runtime.place_search import checked
@@ -123,3 +126,18 @@ def test_entries_of_a_priority_topic_have_priorities(golden):
         rows = loaded.source.read(0, 0, 4).rows
     assert [row.priority for row in rows] == [3, 5, 9, 3]
     assert [facts.has_priorities for facts in loaded.facts.values()] == [True, False]
+
+
+@pytest.mark.parametrize(("preferred", "is_read"), [("default", "files"), ("defaultRocksDB", "rocksdb")])
+def test_the_queues_are_shown_that_the_broker_reads(preferred, is_read, tmp_path):
+    """With combineCQPreferCQType=defaultRocksDB the view still showed the file queues."""
+    made_rocksdb.binding()
+    made = healthy(60)
+    root = made.write(tmp_path / "store")
+    made_rocksdb.make_database(root / "consumequeue_rocksdb", made_rocksdb.rows_of_store(made))
+    settings = {"rocksdbCQDoubleWriteEnable": "true", "combineCQPreferCQType": preferred}
+    with open_store(root, from_mapping(settings)[0]) as store:
+        facts = look(store, [("Orders", 0)]).facts["Orders", 0]
+        assert facts.both_sides.counting == is_read
+        assert f"combineCQPreferCQType={preferred}" in sides_words(facts)
+        assert facts.in_rocksdb == (is_read == "rocksdb")
