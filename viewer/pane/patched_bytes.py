@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from engine.files.layout import parse_file_name
@@ -13,18 +14,34 @@ Changes = Mapping[int, int | None]
 """The old value of each changed byte by its offset; None for a byte that was not there before."""
 
 
-def log_changes(patches: Iterable[Patch], start: int, end: int) -> Changes:
+def log_changes(patches: tuple[Patch, ...], start: int, end: int) -> Changes:
     """Return the changed bytes of [start, end) of the commit log."""
     changes: dict[int, int | None] = {}
-    by_file: dict[str, list[Patch]] = {}
-    for patch in patches:
-        if is_in_log(Path(patch.file)):
-            by_file.setdefault(patch.file, []).append(patch)
-    for file, file_patches in by_file.items():
-        file_start = parse_file_name(Path(file).name) or 0
-        found = file_changes(file_patches, file, start - file_start, end - file_start)
+    for file, (file_start, file_patches) in _log_patches(patches).items():
+        near = [patch for patch in file_patches if _may_write(patch, start - file_start, end - file_start)]
+        found = file_changes(near, file, start - file_start, end - file_start) if near else {}
         changes |= {file_start + position: old for position, old in found.items()}
     return changes
+
+
+@lru_cache(maxsize=1)
+def _log_patches(patches: tuple[Patch, ...]) -> Mapping[str, tuple[int, list[Patch]]]:
+    """Return the patches of each log file, with the offset at which the file begins."""
+    by_file: dict[str, tuple[int, list[Patch]]] = {}
+    starts: dict[str, int | None] = {}
+    for patch in patches:
+        if patch.file not in starts:
+            file = Path(patch.file)
+            starts[patch.file] = parse_file_name(file.name) if is_in_log(file) else None
+        start = starts[patch.file]
+        if start is not None:
+            by_file.setdefault(patch.file, (start, []))[1].append(patch)
+    return by_file
+
+
+def _may_write(patch: Patch, start: int, end: int) -> bool:
+    """Return False if the patch writes bytes, and none of them into [start, end) of its file."""
+    return not isinstance(patch, WriteBytes) or (patch.offset < end and patch.offset + len(patch.new) > start)
 
 
 def file_changes(patches: Iterable[Patch], file: str, start: int, end: int) -> Changes:

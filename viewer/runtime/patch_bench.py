@@ -59,11 +59,14 @@ class PatchBench:
 
     def is_taken(self, patch: Patch) -> bool:
         """Return False for a patch that was left out."""
-        return patch not in self.state.left_patches
+        left = self.state.left_patches
+        return not left or patch not in left
 
     def taken(self, patches: Iterable[Patch]) -> tuple[Patch, ...]:
         """Return the patches of these, of repairs and then the user's, that are not left out."""
-        return tuple(patch for patch in (*patches, *self.state.edits) if self.is_taken(patch))
+        left = self.state.left_patches
+        every = (*patches, *self.state.edits)
+        return tuple(patch for patch in every if patch not in left) if left else every
 
     def take_repair(self, name: str, title: str, *, taken: bool) -> None:
         """Take a repair with all its patches, or leave it out."""

@@ -9,11 +9,11 @@ LOG = "commitlog/00000000000000001024"
 
 
 def test_the_first_old_value_is_kept_and_equal_bytes_are_not_changed() -> None:
-    patches = [
+    patches = (
         WriteBytes(file=LOG, offset=16, old=b"abcd", new=b"abXY", why=""),
         WriteBytes(file=LOG, offset=18, old=b"XY", new=b"cZ", why=""),
         WriteBytes(file="consumequeue/T/0/00000000000000000000", offset=0, old=b"a", new=b"b", why=""),
-    ]
+    )
     assert log_changes(patches, 0, 1 << 40) == {1024 + 19: ord("d")}
     assert log_changes(patches, 0, 1024 + 19) == {}
     assert file_changes(patches, patches[2].file, 0, 100) == {0: ord("a")}
