@@ -35,6 +35,7 @@ class TimelinePane(Pane):
         self.setObjectName("timeline.pane")
         self.model = TimelineModel()
         self._is_reading = False
+        self._shown: list[TimelineEvent] = []
         self.kinds = ChoiceField()
         self.kinds.setObjectName("timeline.kind")
         self.kinds.setAccessibleName(tr("Which events are shown"))
@@ -71,6 +72,7 @@ class TimelinePane(Pane):
         self._is_reading = False
         self.model.forget_store()
         self.table.copier = None if session is None else command_copier(self.table, session.command_line)
+        self._shown = []
         self.table.set_rows([])
         self.table.set_state(None)
         self._unknown.hide()
@@ -135,10 +137,12 @@ class TimelinePane(Pane):
     def _fill(self) -> None:
         self._fill_choices()
         self.head.set_note(self.model.head_note())
-        self.table.set_rows(self.model.rows)
+        if self.model.rows != self._shown:  # the same events again leave the chosen row and an open menu alone
+            previous, self._shown = self.table.current_row(), self.model.rows
+            self.table.set_rows(self.model.rows)
+            if self.model.rows:
+                self.table.go_to_row(self.model.row_like(previous))
         self.table.set_state(state_of(self.model.table_state()))
-        if self.model.rows:
-            self.table.go_to_row(0)
         self._unknown.setText(self.model.unknown_words())
         self._unknown.setVisible(bool(self._unknown.text()) and bool(self.model.rows))
         self.statusUpdated.emit(self.status())

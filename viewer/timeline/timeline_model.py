@@ -104,6 +104,10 @@ class TimelineModel:
         listed = [("", tr("All events"), total), (TROUBLE, tr("Trouble"), trouble), *counts]
         return [(choice, f"{text} ({count:,})") for choice, text, count in listed]
 
+    def row_like(self, previous: TimelineEvent | None) -> int:
+        """The number of the row that was chosen before, in the new rows; the first one if it is gone."""
+        return self.rows.index(previous) if previous is not None and previous in self.rows else 0
+
     def head_note(self) -> str:
         """Say which time the log covers, and how its last run ended."""
         timeline = self.timeline

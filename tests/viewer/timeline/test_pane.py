@@ -24,6 +24,11 @@ def test_events_lead_to_their_units_and_a_choice_filters_them(qapp, golden) -> N
         assert pane.table.follow()
         assert emitted == [places.log(row.physical_offset)]
 
+        pane.table.go_to_row(5)
+        pane.refresh()
+        await wait_until_idle(session.jobs)
+        assert pane.table.current_row() == pane.model.rows[5]
+
         pane.kinds.setCurrentIndex(pane.kinds.findData("crash"))
         assert [row.kind for row in pane.model.rows] == ["crash"]
         assert pane.message.text().startswith("The broker ended without closing the store between 2026-11-21 ")

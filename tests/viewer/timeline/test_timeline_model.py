@@ -95,3 +95,8 @@ def test_without_events_an_error_and_a_stop_are_said() -> None:
     assert model_of().table_state().text == "The files of this store show no event."
     model.forget_store()
     assert model.table_state() is None
+
+
+def test_the_chosen_row_is_found_again_in_new_rows() -> None:
+    model = model_of(event("crash"), event("start"))
+    assert (model.row_like(event("start")), model.row_like(event("stall")), model.row_like(None)) == (1, 0, 0)
