@@ -560,7 +560,7 @@ NEXT_STEPS: dict[Verdict, str] = {
         "retention deletes it there."
     ),
     "retried": sentence("Look at the consumer's log for the failure of the earlier delivery."),
-    "deadLetter": sentence("Read it from the dead letter topic, fix the cause, and send it again."),
+    "deadLetter": sentence("Fix the cause, then send it again: storescope resend, or Send again… in the Log view."),
     "hiddenByTag": sentence("Compare the message's tag or properties with the group's subscription."),
     "notYetDispatched": sentence("No queue has it yet; ask recover --plan whether the next start dispatches it."),
     "consumed": sentence("The group has read past it: look at the consumer's log."),

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 import real_cluster
+from handmade_stores import HandmadeStore
 from java_members import JavaMember
 from served_broker import wait_until
 
+from engine.cli.main import main
 from engine.client.broker_api import POP, pop, query_assignment, set_request_mode
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
@@ -487,3 +489,32 @@ def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_
         assert failed.keys() == {(queue, offset) for queue in range(8) for offset in range(3, 40, 7)}
 
     run(scenario)
+
+
+def test_dead_letters_of_a_store_are_sent_again_once(cluster, tmp_path: Path) -> None:
+    """Full form: ``test_resend.py`` has the dead letters of real brokers and a Java consumer."""
+    _, _, broker = cluster
+    store = HandmadeStore()
+    topics: list[str] = []
+
+    async def make() -> None:
+        async with producing(cluster) as producer:
+            topics.append(await make_topic(producer, broker, 2))
+
+    run(make)
+    (topic,) = topics
+    for number in range(6):
+        store.put("%DLQ%billing", unique=f"U{number}", keys=f"k{number}", more={"RETRY_TOPIC": topic})
+    command = ["resend", str(store.write(tmp_path / "store")), "--where", "true", "--to", broker, "--yes", "--quiet"]
+    assert [main(command), main(command)] == [0, 0]
+
+    async def read() -> None:
+        received: list[ReceivedMessage] = []
+        async with reader(cluster, "readers-of-dead-letters", topic, received):
+            await wait_until(lambda: len(received) >= 6)
+            await asyncio.sleep(0.2)
+        assert sorted((message.msg_id, message.keys) for message in received) == [
+            (f"U{number}", f"k{number}") for number in range(6)
+        ]
+
+    run(read)

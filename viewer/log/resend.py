@@ -18,12 +18,12 @@ from viewer.log.log_model import LogModel
 from viewer.log.resend_work import ResendChoice, ResendResult
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
-from viewer.look.formats import full_moment
+from viewer.look.formats import moment
 from viewer.look.theme import px
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Field, Label
-from viewer.widgets.boxes import row
+from viewer.widgets.boxes import row, scrolling
 from viewer.widgets.choices import TickBox
 from viewer.widgets.record_view import RecordView
 
@@ -145,8 +145,8 @@ def summary_lines(plan: ResendPlan) -> list[str]:
                 "to {topic}: {n:,} messages, stored from {first} to {last}",
                 n=share.messages,
                 topic=share.topic,
-                first=full_moment(share.first_timestamp),
-                last=full_moment(share.last_timestamp),
+                first=moment(share.first_timestamp),
+                last=moment(share.last_timestamp),
             )
         )
     kinds = plan.kinds()
@@ -241,7 +241,7 @@ class ResendBox(QDialog):
         self._changed()
 
     def _lay_out(self) -> None:
-        self.resize(px(600), px(420))
+        self.resize(px(600), px(480))
         for button, name in ((self.show_button, "show"), (self.cancel, "cancel"), (self.send, "send")):
             button.setObjectName(f"resend.{name}")
         self.show_button.setDefault(True)
@@ -257,8 +257,7 @@ class ResendBox(QDialog):
         for field in (self.address, self.topic, self.rate):
             layout.addWidget(field)
         layout.addWidget(self.unknown)
-        layout.addWidget(self.summary)
-        layout.addStretch(1)
+        layout.addWidget(scrolling(self.summary), 1)
         layout.addWidget(row(self.show_button, None, self.cancel, self.send))
 
     def _changed(self, *_: object) -> None:

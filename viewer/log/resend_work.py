@@ -63,6 +63,7 @@ def plan(
 
     with open_store(path, config) as store, Journal(choice.journal) as journal:
         store.require("log")
+        store.require_bodies()
         units = _units(control, store, choice, now_ms)
         planned = plan_resend(units, journal, choice.topic or None, resend_unknown=choice.resend_unknown)
         store.refuse_unread("nothing is sent without it")
