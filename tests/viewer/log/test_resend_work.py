@@ -10,7 +10,8 @@ from engine_units import units_of
 from handmade_stores import HandmadeStore
 
 from engine.broker.serving import serving_beside
-from engine.errors import CannotRead
+from engine.cli.main import main
+from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
 from viewer.log.resend_work import ResendChoice, ResendResult, plan, send
 from viewer.runtime.jobs import Cancelled, Control
@@ -60,6 +61,12 @@ def test_chosen_offsets_are_sent(source: Path, target: Path, tmp_path: Path) -> 
         planned = plan(control(), source, None, chosen, 0)
         assert send(control(), source, None, chosen, tuple(planned.to_send)).sent == 1
     assert [unit.unique_key for unit in units_of(target)] == ["B"]
+
+
+def test_a_capsule_has_no_bodies_to_send(source: Path, tmp_path: Path) -> None:
+    assert main(["capsule", str(source), "-o", str(tmp_path / "capsule"), "--quiet"]) == 0
+    with pytest.raises(UsageError, match="a capsule has no bodies"):
+        plan(control(), tmp_path / "capsule", None, choice("127.0.0.1:1", tmp_path), 0)
 
 
 def test_a_stop_ends_the_sends_and_a_plan(source: Path, target: Path, tmp_path: Path) -> None:
