@@ -14,11 +14,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from engine.inspection.difference_rows import Differences, Row
+from engine.inspection.difference_rows import Differences, Row, Side
 from engine.inspection.store_differences import compare
-from viewer.compare.differences_model import DifferencesModel, place_of
+from viewer.compare.differences_model import TOTALS, DifferencesModel, QueueTotal, place_of
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
+from viewer.look.formats import number
 from viewer.look.theme import px, ui
 from viewer.pane.exporting import ask_export_of
 from viewer.runtime.jobs import Cancelled, Control
@@ -26,7 +27,7 @@ from viewer.runtime.places import Place
 from viewer.widgets.basics import Button, Label
 from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
-from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, number_column, text_column
+from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, number_column, text_column, topic_column
 from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
 
@@ -110,6 +111,46 @@ KIND = RecordKind(
         "there": row.there,
         "physicalOffset": row.offset,
     },
+)
+
+
+def _total_column(key: str, title: str, side: Side) -> Column:
+    return Column(
+        key,
+        title,
+        120,
+        lambda total: number(total.count(side)),
+        lambda total: total.count(side),
+        right=True,
+        mono=True,
+        filterable=False,
+        jump=lambda total: _total_link(total, side),
+    )
+
+
+def _total_link(total: QueueTotal, side: Side) -> object | None:
+    place = total.place(side)
+    return OtherWindowLink(place) if place is not None and side == "there" else place
+
+
+TOTAL = RecordKind(
+    "differenceTotal",
+    (
+        topic_column(width=300),
+        number_column("queueId", words("Queue"), 80, filterable=False),
+        _total_column("here", words("Only here"), "here"),
+        _total_column("there", words("Only there"), "there"),
+        _total_column("differs", words("Differ"), "differs"),
+        Column(
+            "offsets",
+            words("Queue offsets"),
+            220,
+            lambda total: total.offsets(),
+            lambda total: total.offsets(),
+            mono=True,
+            filterable=False,
+        ),
+    ),
 )
 
 
@@ -242,7 +283,10 @@ class DifferencesBox(QDialog):
 
     def _fill(self) -> None:
         """Show the rows of the chosen kind."""
-        rows = self.model.rows
+        is_totals = self.model.kind == TOTALS
+        rows = self.model.totals if is_totals else self.model.rows
+        self.table.set_rows([])  # rows of one kind do not fit the columns of the other
+        self.table.set_kind(TOTAL if is_totals else KIND)
         self.table.set_rows(rows)
         self.table.set_state(state_of(self.model.table_state()))
         if rows:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from engine.inspection.difference_rows import MAX_ROWS, Differences, MissingEnd, Row
+from engine.inspection.difference_rows import MAX_ROWS, Differences, MissingEnd, Row, Side, UnitRange
 from viewer.look.assets import plural_words, tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
@@ -26,6 +26,35 @@ FILTERS: tuple[tuple[str, str, RowTest], ...] = (
     ("checkpoint", words("Checkpoint"), lambda row: row.kind == "checkpoint"),
     ("state", words("State and sizes"), lambda row: row.kind == "state"),
 )
+
+
+TOTALS = "totals"
+"""The choice that shows the sums by topic and queue in place of the differences."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTotal:
+    """Units of a queue that differ, by side."""
+
+    topic: str
+    queue_id: int
+    sides: Mapping[Side, UnitRange]
+
+    def count(self, side: Side) -> int | None:
+        """Return the number of units; None without one."""
+        units = self.sides.get(side)
+        return units.count if units is not None else None
+
+    def place(self, side: Side) -> Place | None:
+        """Return the first queue entry of these units, in the store that has it."""
+        units = self.sides.get(side)
+        return places.queue(self.topic, self.queue_id, units.first) if units is not None else None
+
+    def offsets(self) -> str:
+        """Return the range of queue offsets in which units differ."""
+        first = min(units.first for units in self.sides.values())
+        last = max(units.last for units in self.sides.values())
+        return f"{first:,}" if first == last else f"{first:,} … {last:,}"
 
 
 @dataclass
@@ -57,16 +86,26 @@ class DifferencesModel:
     @property
     def rows(self) -> list[Row]:
         """The rows of the chosen kind."""
-        test = next(test for key, _, test in FILTERS if key == self.kind)
+        test = next((test for key, _, test in FILTERS if key == self.kind), None)
+        if test is None:
+            return []
         return [row for row in self.differences.rows if test(row)] if self.differences is not None else []
+
+    @property
+    def totals(self) -> list[QueueTotal]:
+        """The sums of units by topic and queue."""
+        queues = self.differences.queues if self.differences is not None else {}
+        return [QueueTotal(*place, sides) for place, sides in sorted(queues.items())]
 
     def kinds(self) -> list[tuple[str, str]]:
         """Return the kinds to choose from, each with its number of differences in words."""
         counts = self.differences.counts if self.differences is not None else {}
-        return [
+        choices = [
             (key, f"{tr(text)} ({sum(n for (kind, side), n in counts.items() if test(Row(kind, side, ''))):,})")
             for key, text, test in FILTERS
         ]
+        choices.insert(1, (TOTALS, f"{tr('Units by topic and queue')} ({len(self.totals):,})"))
+        return choices
 
     @property
     def can_export(self) -> bool:
@@ -79,7 +118,7 @@ class DifferencesModel:
             return TableState("loading", tr("Comparing two stores…"))
         if self.differences is None:
             return TableState("hint", tr("Nothing was compared yet."))
-        if self.rows:
+        if self.totals if self.kind == TOTALS else self.rows:
             return None
         if self.is_stopped or self.error:
             return TableState("empty", self.note(is_complete=False))

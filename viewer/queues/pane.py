@@ -32,8 +32,9 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.survey import TopicFacts
-from viewer.widgets.basics import Button, ElidedLine, Label, PaneHead, ThemedPanel, ToolButton
-from viewer.widgets.boxes import fill, row, splitter
+from viewer.widgets.basics import Button, Label, PaneHead, ThemedPanel, ToolButton
+from viewer.widgets.boxes import fill, splitter
+from viewer.widgets.flow import WrappedRow
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
@@ -78,7 +79,6 @@ class QueuesPane(Pane):
         command = Button(tr("Copy as command"), "flat")
         command.clicked.connect(lambda: self.table.copy_current("cli"))
         form = _Form(command)
-        form.setFixedHeight(px(40))
         self.tabs = QueueTabs("queue.tabs", ENTRIES_TAB)
         self.tabs.placeRequested.connect(self.placeRequested)
         self.picture, self.side = QueuePicture(), QueueSide()
@@ -92,10 +92,11 @@ class QueuesPane(Pane):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         fill(box, (form, self.picture, self._head, self.table, self.table.strip))
-        lay = QVBoxLayout(form)
-        lay.setContentsMargins(px(12), 0, px(12), 1)
-        topic, queue = ElidedLine(tr("Topic"), 12, "text3"), ElidedLine(tr("Queue"), 12, "text3")
-        lay.addWidget(row(self.tabs, 8, topic, self._topic_list, queue, self._queue_list, None, command))
+        line = WrappedRow(gap=8, line_gap=0, line_height=39)
+        form.setLayout(line)
+        line.setContentsMargins(px(12), 0, px(12), 1)
+        topic, queue = Label(tr("Topic"), 12, "text3"), Label(tr("Queue"), 12, "text3")
+        fill(line, (self.tabs, 8, topic, self._topic_list, queue, self._queue_list, None, command))
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)

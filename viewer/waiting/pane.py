@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.look.assets import tr
-from viewer.look.theme import ui
+from viewer.look.theme import px, ui
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.view_tabs import WAITING_TAB, QueueTabs
@@ -25,9 +25,10 @@ from viewer.waiting.waiting_model import (
     WaitingTotal,
     read_waiting,
 )
-from viewer.widgets.basics import Label, PaneHead
-from viewer.widgets.boxes import splitter, stacked
+from viewer.widgets.basics import Label, PaneHead, ThemedPanel
+from viewer.widgets.boxes import fill, splitter, stacked
 from viewer.widgets.choices import ChoiceField
+from viewer.widgets.flow import WrappedRow
 from viewer.widgets.record_state import State, state_of
 from viewer.widgets.record_view import RecordView
 
@@ -44,11 +45,13 @@ class WaitingPane(Pane):
         self.setObjectName("waiting.pane")
         self.model = WaitingModel()
         self._control: Control | None = None
+        self._is_filling = False
+        """True while a row is chosen that the user did not choose: the unit selected in the log stays."""
         self.tabs = QueueTabs("waiting.tabs", WAITING_TAB)
         self.tabs.placeRequested.connect(self.placeRequested)
         self.kinds = self._choice_field("waiting.kind", tr("Which messages are shown"))
         self.groups = self._choice_field("waiting.group", tr("Messages of which group are shown"))
-        self.head = PaneHead(tr("Waiting"), self.model.head_note(), self.tabs, self.kinds, self.groups)
+        self.head = PaneHead(tr("Waiting"), self.model.head_note())
         self.table = RecordView("waiting.table", WAITING)
         self.table.setAccessibleName(tr("Waiting messages"))
         self.table.placeRequested.connect(self.placeRequested)
@@ -61,7 +64,7 @@ class WaitingPane(Pane):
         self._unknown = Label("", 12, "text2", wrap=True, select=True)
         self._unknown.setObjectName("waiting.unknown")
         self._unknown.hide()
-        above = stacked(self.head, self.table, self.table.strip, self._unknown, room=1)
+        above = stacked(self._form(), self.head, self.table, self.table.strip, self._unknown, room=1)
         services = stacked(PaneHead(tr("Services"), ""), self.services, self.services.strip, room=1)
         totals = stacked(PaneHead(tr("Totals"), ""), self.totals, self.totals.strip, room=1)
         below = splitter(False, (services, 760), (totals, 380))
@@ -70,6 +73,15 @@ class WaitingPane(Pane):
         layout.addWidget(splitter(True, (above, 470), (below, 190)))
         self.lead = self.table
         self._fill_choices()
+
+    def _form(self) -> ThemedPanel:
+        """Tabs and choices, on as many lines as the width needs."""
+        form = ThemedPanel("pane", ("bottom",))
+        line = WrappedRow(gap=12, line_gap=0, line_height=39)
+        form.setLayout(line)
+        line.setContentsMargins(px(12), 0, px(8), 1)
+        fill(line, (self.tabs, self.kinds, self.groups))
+        return form
 
     def _choice_field(self, name: str, title: str) -> ChoiceField:
         field = ChoiceField()
@@ -171,7 +183,9 @@ class WaitingPane(Pane):
         self.table.set_rows(self.model.rows)
         self.table.set_state(state_of(self.model.table_state()))
         if self.model.rows:
+            self._is_filling = True
             self.table.go_to_row(self.model.row_like(previous))
+            self._is_filling = False
         self.services.set_rows(self.model.services)
         self.totals.set_rows(self.model.totals)
         self.services.set_state(state_of(self.model.services_state()))
@@ -181,7 +195,8 @@ class WaitingPane(Pane):
         self.statusUpdated.emit(self.status())
 
     def _chosen(self, row: WaitingMessage | None) -> None:
-        if row is not None and self.session is not None and row.physical_offset is not None:
+        is_users_choice = row is not None and not self._is_filling
+        if row is not None and is_users_choice and self.session is not None and row.physical_offset is not None:
             self.session.select(row.physical_offset)
 
     def _table_in_front(self) -> RecordView:

@@ -282,6 +282,7 @@ PLACES = frozenset(
         "dispatched",
         "waitingService",
         "waitingTotal",
+        "differenceTotal",
     )
 )
 """Kinds that are about parts of a store. They have nothing to follow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.inspection.difference_rows import MAX_ROWS, Differences, Row
 from engine.inspection.index_steps import Entry
-from viewer.compare.differences_model import FILTERS, DifferencesModel, place_of, verdict_words
+from viewer.compare.differences_model import FILTERS, TOTALS, DifferencesModel, place_of, verdict_words
 from viewer.runtime import places
 from viewer.runtime.places import Place
 
@@ -97,3 +97,20 @@ def test_a_difference_is_in_either_store():
     assert place_of(Row("state", "here", "abort"), "here") == Place("abort")
     assert place_of(Row("state", "differs", "commit_log_file_size"), "here") is None
     assert place_of(None, "here") is None
+
+
+def test_units_are_summed_by_topic_and_queue():
+    differences = Differences()
+    differences.count_units("here", "T", 1, 3, 5, 9)
+    differences.count_units("there", "T", 1, 1, 2, 2)
+    model = DifferencesModel()
+    model.begin()
+    model.end(differences)
+    model.kind = TOTALS
+    (total,) = model.totals
+    assert (total.count("here"), total.count("there"), total.count("differs")) == (3, 1, None)
+    assert (total.place("here"), total.place("differs")) == (places.queue("T", 1, 5), None)
+    assert total.offsets() == "2 … 9"
+    assert model.kinds()[1] == (TOTALS, "Units by topic and queue (1)")
+    assert model.rows == []
+    assert model.table_state() is None

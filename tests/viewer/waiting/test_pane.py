@@ -19,6 +19,9 @@ def test_rows_lead_to_their_units_and_choices_filter_them(qapp, golden) -> None:
         assert pane.table.total_rows() == 83
         assert pane.status() == "83 messages wait: waits 16, ready 67"
         row = pane.table.current_row()
+        assert session.selection is None, "the unit selected in the log stays until the user chooses a row"
+        pane.commands()["list.next"]()
+        row = pane.table.current_row()
         assert session.selection == row.physical_offset
         emitted = []
         pane.placeRequested.connect(emitted.append)
