@@ -69,14 +69,22 @@ class CapsuleDisk(SystemDisk):
         return self.directory.lock_state
 
     @property
+    def masks_units(self) -> bool:
+        """True if keys or hosts of messages are masked: batches and index files are left out then."""
+        return bool({"keys", "hosts"} & set(self.directory.masked))
+
+    @property
     def note(self) -> str:
         """A sentence about what is read here."""
-        return sentence(
+        text = sentence(
             "A capsule of the store {store}, made {time} with storescope {version}: bodies are not in it",
             store=self.directory.store,
             time=time_text(self.directory.made_ms),
             version=self.directory.program,
         )
+        if not self.directory.masked:
+            return text
+        return sentence("{text}; masked: {parts}", text=text, parts=", ".join(self.directory.masked))
 
     # -- the system's calls
 

@@ -34,12 +34,14 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.atomic_file import PRIVATE, atomic_file
 from engine.files.layout import parse_file_name
 from engine.inspection.batch_bodies import without_member_bodies
+from engine.inspection.capsule_masking import CapsuleMasking
 from engine.inspection.retention import disk_use_of
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.reading import Reading
 from engine.sentences import sentence
 from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC
 
+WITHOUT_MASKS: Final = CapsuleMasking()
 DAMAGE_MAX_BYTES: Final = 8 << 20
 """Bytes of damage that one capsule keeps."""
 BLOCK_UNITS: Final = 4096
@@ -60,6 +62,8 @@ _MAX_GAP_BYTES: Final = 64
 """Bytes between two units that belong to both: the header of a DLedger entry."""
 _OWN_BODIES = (OP_TOPIC.encode(), ROCKSDB_OP_TOPIC.encode())
 _NOT_WRITTEN = sentence("nothing was written (--leave-out-unread leaves it out)")
+_PARTS_WITH_KEYS = frozenset({"index", "rocksdbstore", "tiered_index_file"})
+"""Folders with keys of messages, or with their hashes."""
 _PARTS_WITHOUT_UNITS = (
     "consumequeue",
     "batchconsumequeue",
@@ -91,9 +95,11 @@ class CapsuleSummary:
     left_out_bytes: int = 0
 
 
-def check_target(store: StoreSnapshot, target: Path, *, overwrite: bool) -> None:
+def check_target(
+    store: StoreSnapshot, target: Path, *, overwrite: bool, masking: CapsuleMasking = WITHOUT_MASKS
+) -> None:
     """Raise :class:`UsageError` if ``target`` is inside the store, exists, or the store is none of which a capsule is
-    made.
+    made, or not with these masks.
     """
     if store.paths is None:
         raise UsageError(
@@ -106,6 +112,11 @@ def check_target(store: StoreSnapshot, target: Path, *, overwrite: bool) -> None
         folders = ", ".join(folder.path for folder in outside_folders)
         raise UsageError(
             sentence("a capsule contains only the store's own folder, but the log is in {folders}", folders=folders)
+        )
+    if masking.changes_units and store.dledger is not None:
+        raise UsageError(
+            sentence("keys and hosts cannot be masked in a DLedger log: its checksums are those of the messages"),
+            file=str(store.path),
         )
     if target.resolve().is_relative_to(store.path.resolve()):
         raise UsageError(sentence("expected a file outside the store"), file=str(target))
@@ -122,12 +133,13 @@ def make_capsule(
     on_progress: Callable[[int, int], None] = lambda _done, _all: None,
     *,
     leave_out_unread: bool = False,
+    masking: CapsuleMasking = WITHOUT_MASKS,
 ) -> CapsuleSummary:
     """Write the capsule of ``store`` to ``target``; ``on_progress`` gets bytes read, and all.
 
     Raises ``OSError``, and :class:`CannotRead` if something cannot be read, unless that is to be left out.
     """
-    making = _Making(store, on_progress)
+    making = _Making(store, masking, on_progress)
     with atomic_file(target, PRIVATE) as file:
         writer = CapsuleWriter(file)
         making.write(writer, now_ms)
@@ -138,7 +150,8 @@ def make_capsule(
 
 
 class _Making:
-    def __init__(self, store: StoreSnapshot, on_progress: Callable[[int, int], None]) -> None:
+    def __init__(self, store: StoreSnapshot, masking: CapsuleMasking, on_progress: Callable[[int, int], None]) -> None:
+        self.masking = masking
         self._store = store
         self._reading = store.reading
         self._on_progress = on_progress
@@ -153,6 +166,7 @@ class _Making:
         assert info is not None
         lock_state = self._store.lock_state
         directory = Directory(root.resolve().name, now_ms, __version__, lock_state, root=_entry("", info))
+        directory.masked = self.masking.parts
         directory.disk_use = list(disk_use_of(self._store))
         directory.files += self._list(root, "", (root.resolve(),))
         self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
@@ -188,6 +202,9 @@ class _Making:
 
     def _write_file(self, writer: CapsuleWriter, number: int, entry: CapsuleFile) -> None:
         path = str(self._store.path / entry.path)
+        if self._is_masked(entry.path):
+            self.add_bytes(writer, number, 0, entry.size, b"")
+            return
         try:
             file = _SourceFile(path, entry.size, self._reading)
         except CannotRead as error:
@@ -211,6 +228,13 @@ class _Making:
     def _reason(self, path: str, error: CannotRead) -> str:
         """Return what the system said about the file that cannot be read."""
         return next((item.error for item in reversed(self._reading.unread) if item.file == path), error.what)
+
+    def _is_masked(self, path: str) -> bool:
+        """Return True for tables, and for files with keys or hashes of keys, if these are masked."""
+        folder, *below = path.split("/")
+        if self.masking.tables and folder == "config":
+            return True
+        return self.masking.changes_units and (folder in _PARTS_WITH_KEYS or "index" in map(str.lower, below))
 
     def _index_slots(self) -> dict[str, int]:
         """Return the number of slots of each index file by its path; files of which it is not known are left out."""
@@ -254,8 +278,8 @@ class _Making:
             writer.add(number, BlockKind.LEFT_OUT, start + len(data), size - len(data))
 
     def take_damage(self, size: int) -> bool:
-        """Return True if ``size`` bytes of damage may be kept, and count them."""
-        if size > self._damage_left:
+        """Return True if ``size`` bytes of damage may be kept, and count them. Damage may contain what is masked."""
+        if size > self._damage_left or self.masking.changes_units:
             return False
         self._damage_left -= size
         self.summary.damage_bytes += size
@@ -373,6 +397,7 @@ class _LogFile:
         self._number = number
         self._file = file
         self._base = parse_file_name(path.rpartition("/")[2]) or 0
+        self._max_gap_bytes = 0 if making.masking.changes_units else _MAX_GAP_BYTES
 
     def write(self) -> None:
         position, size = 0, self._file.size
@@ -411,13 +436,13 @@ class _LogFile:
             if not is_last and frame.startswith("cut off"):
                 break
             gap_end = self._gap_end(data, cursor, is_last=is_last)
-            if units and gap_end - cursor <= _MAX_GAP_BYTES and gap_end < end:
+            if units and gap_end - cursor <= self._max_gap_bytes and gap_end < end:
                 has_gaps = True
                 cursor = gap_end
                 continue
             if units:
                 break
-            if gap_end - cursor <= _MAX_GAP_BYTES and gap_end < end and cursor == 0:
+            if gap_end - cursor <= self._max_gap_bytes and gap_end < end and cursor == 0:
                 has_gaps = True  # the header of the first entry
                 cursor = gap_end
                 continue
@@ -465,7 +490,7 @@ class _LogFile:
     def _add_run(self, data: bytes, start: int, units: list[tuple[int, Frame]], *, has_gaps: bool) -> None:
         """Add units, with small gaps between them if ``has_gaps``."""
         self._making.summary.units += len(units)
-        data = self._without_member_bodies(data, units)
+        data = self._without_secrets(data, units)
         view = memoryview(data)
         crcs = [crc32(view[at + frame.body : at + frame.body + frame.body_length]) for at, frame in units]
         kept = [self._is_kept(view, at, frame, crc) for (at, frame), crc in zip(units, crcs, strict=True)]
@@ -494,6 +519,13 @@ class _LogFile:
         if not self._fits(BlockKind.WITHOUT_BODIES, start, encoded, expected):
             raise StoreError(sentence("the units cannot be written into a capsule"), file=self._file.path, offset=start)
         self._writer.add(self._number, BlockKind.WITHOUT_BODIES, start, len(data), encoded)
+
+    def _without_secrets(self, data: bytes, units: list[tuple[int, Frame]]) -> bytes:
+        """Return ``data`` masked; without masks with filler in the place of the bodies inside of batches."""
+        masking = self._making.masking
+        if not masking.changes_units:
+            return self._without_member_bodies(data, units)
+        return b"".join(masking.unit(data[at : at + frame.size], frame) for at, frame in units)
 
     def _without_member_bodies(self, data: bytes, units: list[tuple[int, Frame]]) -> bytes:
         """Return ``data`` with filler in the place of the bodies inside of batch units, whose keys stay."""
@@ -528,7 +560,7 @@ class _LogFile:
             return True
         if topic in _OWN_BODIES or topic.startswith(REVIVE_PREFIX.encode()):
             return True
-        if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED:
+        if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED and not self._making.masking.changes_units:
             return without_member_bodies(bytes(body)) is not None
         (stored_crc,) = _U32.unpack_from(view, at + 8)
         return stored_crc != crc & MASK and self._making.take_damage(frame.body_length)

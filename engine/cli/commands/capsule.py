@@ -11,6 +11,7 @@ from engine.cli.options import add_command, add_store, common_options, open_to_w
 from engine.cli.output import Output, Progress, size_text
 from engine.english import number_of
 from engine.inspection.capsule_making import check_target, make_capsule
+from engine.inspection.capsule_masking import PARTS, CapsuleMasking
 
 
 def register(commands: Any) -> None:
@@ -19,11 +20,19 @@ def register(commands: Any) -> None:
         "capsule",
         "Write everything of a store but the bodies into one file, to attach to a report (writes FILE)",
         "capsule ~/store -o incident.capsule",
-        "capsule ~/store -o incident.capsule --overwrite",
+        "capsule ~/store -o incident.capsule --mask keys,hosts,tables",
         parents=[common_options()],
     )
     add_store(parser)
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write, outside the store")
+    parser.add_argument(
+        "--mask",
+        type=CapsuleMasking.of,
+        default=CapsuleMasking(),
+        dest="masking",
+        metavar="PARTS",
+        help=f"hide any of: {', '.join(PARTS)} (separated by commas); answers that need them are reported as unread",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
         "--leave-out-unread", action="store_true", help="leave out what cannot be read, instead of writing nothing"
@@ -35,10 +44,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Write the capsule and say what is in it. Return 0."""
     target = Path(args.output)
     with open_to_write(args, out) as store:
-        check_target(store, target, overwrite=args.overwrite)
+        check_target(store, target, overwrite=args.overwrite, masking=args.masking)
         with Progress("capsule", 1, out.quiet) as progress:
             now_ms = time.time_ns() // 10**6
-            summary = make_capsule(store, target, now_ms, progress.update, leave_out_unread=args.leave_out_unread)
+            summary = make_capsule(
+                store,
+                target,
+                now_ms,
+                progress.update,
+                leave_out_unread=args.leave_out_unread,
+                masking=args.masking,
+            )
     out.record(
         {
             "type": "capsule",
@@ -62,7 +78,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         )
     if summary.left_out_bytes:
         out.say(
-            f"{size_text(summary.left_out_bytes)} are left out: they could not be read, or are damage beyond the "
-            "limit; the capsule says so where they are needed"
+            f"{size_text(summary.left_out_bytes)} are left out: they are masked, could not be read, or are damage "
+            "beyond the limit; the capsule says so where they are needed"
         )
     return 0

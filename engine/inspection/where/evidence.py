@@ -318,7 +318,8 @@ class _Search:
         """Keep the message of a batch unit that has the key ``text``."""
         if not unit.sys_flag & INNER_BATCH or not self._wanted(unit):
             return
-        if unit.sys_flag & COMPRESSED and self._store.capsule is not None:
+        capsule = self._store.capsule
+        if capsule is not None and (unit.sys_flag & COMPRESSED or capsule.masks_units):
             self._store.note_body_left_out(unit.offset)
             return
         for member in walk(unpack(unit.body, unit.sys_flag).data):

@@ -14,6 +14,7 @@ from writing_commands import WRITERS
 
 from engine.bench.data import log_store
 from engine.cli.main import main
+from engine.codec.message import Unit
 from engine.inspection import open_store
 
 SHORT_GOLDEN = ("batchcq-5.3.3", "broker-transactions-5.4.0")
@@ -72,6 +73,34 @@ def test_no_body_is_in_a_capsule(store, tmp_path, capsys):
     assert '"bodySha256":null' in capsys.readouterr().out
     assert main(["units", str(capsule), "--where", "body matches /x/"]) == 2
     assert "a capsule has no bodies" in capsys.readouterr().err
+
+
+@pytest.mark.golden
+def test_masked_parts_are_not_in_the_capsule_and_are_unread(golden, tmp_path, capsys):
+    store, capsule = golden("broker-transactions-5.4.0"), tmp_path / "x.capsule"
+    assert main(["capsule", str(store), "-o", str(capsule), "--mask", "keys,hosts,tables"]) == 0
+    with open_store(store) as opened, open_store(capsule) as of_capsule:
+        units = [item for item in opened.units() if isinstance(item, Unit)]
+        masked = [item for item in of_capsule.units() if isinstance(item, Unit)]
+        disk = of_capsule.capsule
+        assert disk is not None
+        stored = b"".join(disk._capsule.unpacked(b) for blocks in disk._capsule.blocks for b in blocks if b.stored)
+    keys = {key.encode() for unit in units for key in unit.keys if len(key) > 5}
+    assert keys
+    assert not [key for key in keys if key in stored]
+    assert [unit.topic for unit in masked] == [unit.topic for unit in units]
+    assert [unit.crc for unit in masked] == [unit.crc for unit in units]
+    assert not {unit.store_host.partition(":")[0] for unit in units} & {
+        unit.store_host.partition(":")[0] for unit in masked
+    }
+    assert len({unit.unique_key for unit in masked}) == len({unit.unique_key for unit in units})
+    capsys.readouterr()
+    for question in (["groups"], ["config"], ["index", "--entries"], ["trace", units[5].topic, units[5].keys[0]]):
+        assert main([question[0], str(capsule), *question[1:]]) == 3
+        assert "left out of the capsule" in capsys.readouterr().err
+    assert main(["check", str(capsule), "--json"]) == 3
+    assert not [line for line in capsys.readouterr().out.splitlines() if '"severity":"error"' in line]
+    assert "masked: keys, hosts, tables" in str(disk.note)
 
 
 def test_a_capsule_has_at_most_2_percent_of_a_log_of_1_kib_messages(tmp_path, capsys):
