@@ -16,9 +16,9 @@ from engine.codec.unit_flavours import BY_MAGIC, MAGIC_BYTES, MAX_PROPERTIES_BYT
 
 PAGE_BYTES = 4096
 """Bytes of a block of a file system: it keeps files in pieces of whole blocks."""
-PIECE_BYTES = 1 << 18
+PIECE_BYTES = 1 << 16
 """Bytes that are compared at a time: they stay in the nearest caches."""
-_LAST_BYTES = np.frombuffer(bytes(magic[-1] for magic in MAGIC_BYTES), np.uint8)
+_LAST_BYTES = tuple(magic[-1] for magic in MAGIC_BYTES)
 _HEAD = struct.Struct(">iIiiiqqiq")
 _I64 = struct.Struct(">q")
 _EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
@@ -38,7 +38,10 @@ def find_magics(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArr
         return np.empty(0, np.int64)
     hits: npt.NDArray[np.int64] = np.flatnonzero(match) + start
     hits = hits[data[hits + 2] == PREFIX[2]]
-    return hits[np.isin(data[hits + 3], _LAST_BYTES)]
+    if not len(hits):
+        return hits
+    last_bytes = data[hits + 3]
+    return hits[np.logical_or.reduce([last_bytes == byte for byte in _LAST_BYTES])]
 
 
 class UnitHead(NamedTuple):

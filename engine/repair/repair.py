@@ -19,7 +19,8 @@ class Repair:
     """Patches that belong together: they are applied all or not at all.
 
     ``name`` is what a person types, ``rules`` are the findings that it mends. ``gains`` and ``costs`` are sentences,
-    ``costs`` is "" if nothing is lost by it. ``placeholders`` counts the units that take the place of lost messages.
+    ``costs`` is "" if nothing is lost by it. ``placeholders`` counts the units that are new in the log, in the
+    place of lost messages.
     """
 
     name: str

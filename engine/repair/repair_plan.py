@@ -6,7 +6,7 @@ A repair is offered only if the next start loses no more with it than without it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from engine.repair import (
     log_damage,
     missing_files,
     queue_entries,
+    salvaged_units,
     state_files,
 )
 from engine.repair.repair import Repair
@@ -36,6 +37,7 @@ NAMES = (
     state_files.FILES,
     state_files.TABLES_NAME,
     file_lengths.NAME,
+    salvaged_units.NAME,
     missing_files.NAME,
     log_damage.NAME,
     queue_entries.NAME,
@@ -138,12 +140,14 @@ def plan_repairs(
     release: Release,
     *,
     only: Collection[str] = (),
+    sources: Sequence[str | Path] = (),
     cancel: Cancel | None = None,
     progress: Progress | None = None,
 ) -> RepairPlan:
     """Return what could be mended in the store at ``path``.
 
-    ``only`` are names of repairs or ids of rules; all by default. Raises :class:`engine.errors.CannotRead` if a part
+    ``only`` are names of repairs or ids of rules; all by default. ``sources`` are replicas, log files and images of
+    disks that may hold lost messages. Raises :class:`engine.errors.CannotRead` if a part
     cannot be read: nothing is concluded from the rest.
     """
     repairs: list[Repair] = []
@@ -156,6 +160,9 @@ def plan_repairs(
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
         state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
         file_lengths.NAME: lambda store, state: file_lengths.repair_lengths(store, state.findings),
+        salvaged_units.NAME: lambda store, _: (
+            salvaged_units.repair_from(store, sources, progress or _no_progress) if sources else None
+        ),
         missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
         queue_entries.NAME: lambda store, state: queue_entries.repair_queues(store, state.findings),
@@ -182,6 +189,10 @@ def plan_repairs(
         patches += repair.patches
         state = mended
     return RepairPlan(tuple(repairs), current, state)
+
+
+def _no_progress(_done: int, _total: int) -> None:
+    pass
 
 
 def judge_patched(

@@ -50,6 +50,7 @@ def write_store(
     host: int = 1,
     largest: int = 9000,
     topics: Sequence[str] = TOPICS,
+    crc_zero: float = 0.01,
 ) -> WrittenStore:
     """Write a store with units of every kind: both magics, IPv6 hosts, no body, magics and units in bodies, property
     CRCs, bodies without a CRC.
@@ -72,7 +73,7 @@ def write_store(
             "stored": time + host * 1000,
             "born": time,
             "properties": b"UNIQ_KEY\x01%032X\x02KEYS\x01k%d\x02" % (rng.getrandbits(120), len(units)),
-            "body_crc": 0 if rng.random() < 0.01 else None,
+            "body_crc": 0 if rng.random() < crc_zero else None,
         }
         offset = len(log)
         unit = _unit(rng, offset, fields)

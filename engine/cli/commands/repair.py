@@ -62,6 +62,7 @@ def register(commands: Any) -> None:
         "repair ~/store",
         "repair ~/store --plan --finding CL01",
         "repair ~/store --to ~/mended",
+        "repair ~/store --from /mnt/replica/store --to ~/mended",
         "repair ~/store --apply",
         "repair ~/store --undo ~/store.kept-20261129-211117",
         parents=[common_options()],
@@ -83,6 +84,14 @@ def register(commands: Any) -> None:
         default=[],
         metavar="ID",
         help=f"only what mends this finding of check, or this repair ({', '.join(NAMES)}); may be repeated",
+    )
+    parser.add_argument(
+        "--from",
+        dest="sources",
+        action="append",
+        default=[],
+        metavar="IMAGE_OR_REPLICA",
+        help="fill holes of the log with the real messages from this replica, log file or disk image; may be repeated",
     )
     parser.add_argument("--patches", metavar="FILE", help="use the patches of this file, written with --save")
     parser.add_argument("--save", metavar="FILE", help="also write the patches to this file")
@@ -151,7 +160,7 @@ def _plan(args: argparse.Namespace, out: Output) -> _Planned:
         return _Planned(path, tuple(patches), None, empty_log, release)
     config = read_config(args)
     with Progress("check", 1, out.quiet) as progress:
-        plan = plan_repairs(path, config, release, only=args.finding, progress=progress.update)
+        plan = plan_repairs(path, config, release, only=args.finding, sources=args.sources, progress=progress.update)
     return _Planned(path, plan.patches, plan, empty_log, release)
 
 

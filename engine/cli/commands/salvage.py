@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 from engine.cli.options import (
@@ -24,8 +24,7 @@ from engine.errors import UsageError
 from engine.inspection import records
 from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.salvage.salvage import COMPLETE, EVIDENCE_WORDS, WORDS, Salvaged, SalvageSearch
-from engine.mapped.image_file import ImageFile
-from engine.mapped.reading import Reading
+from engine.inspection.salvage.sources import open_images
 from engine.sentences import sentence
 
 _COLUMNS = (
@@ -58,8 +57,8 @@ def register(commands: Any) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="also search this file or block device: the image of a disk or partition, a log file of a replica; may be "
-        "repeated",
+        help="also search this file or block device: the image of a disk or partition, a log file or the folder of a "
+        "replica; may be repeated",
     )
     parser.add_argument(
         "--to", metavar="NEW", help="write the whole messages into a new store in this folder; STORE is only read"
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if store.kind != "store":
             raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
         target = check_new_path(args.to, store.path) if args.to is not None else None
-        images = stack.enter_context(_opened(args.image))
+        images = stack.enter_context(open_images(args.image))
         search = SalvageSearch(store, images)
         with Progress("salvage", search.bytes_to_read, out.quiet) as progress:
             search.run(progress.update)
@@ -135,16 +134,3 @@ def _lines(summary: dict[str, Any], search: SalvageSearch) -> Iterator[str]:
             yield f"  {verdict}: {counts[verdict]:,} ({words})"
     if search.live_count:
         yield f"left out, because the store has them: {number_of(search.live_count, 'message', 'messages')}"
-
-
-@contextmanager
-def _opened(paths: Sequence[str]) -> Iterator[list[ImageFile]]:
-    reading = Reading()
-    images: list[ImageFile] = []
-    try:
-        for path in paths:
-            images.append(ImageFile(path, reading))
-        yield images
-    finally:
-        for image in images:
-            image.close()

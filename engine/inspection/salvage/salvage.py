@@ -70,7 +70,6 @@ MAX_LOST = 10_000
 """Maximum number of lost messages that are listed for one range of damage."""
 _CHUNK_BYTES = 1 << 18
 _MAX_NEIGHBOURS = 8
-_MAX_SAMPLES = 100
 
 
 class Place(NamedTuple):
@@ -140,7 +139,6 @@ class SalvageSearch:
         self._finds = Finds()
         self._reassembly: Reassembly | None = None
         self._queues: dict[tuple[str, int], AnyQueue | None] = {}
-        self._hosts: frozenset[bytes] = frozenset()
         self._starts: set[int] = set()
         self._ends: set[int] = set()
         self._pieces: list[tuple[int, int, int]] = []
@@ -167,7 +165,6 @@ class SalvageSearch:
         self._finds = search.finds
         self.live_count = sum(run.count for run in self._finds.runs if run.is_live)
         self._finds.runs += self._live_runs()
-        self._hosts = self._store_hosts()
         self._reassembly = Reassembly(self._sources, self._units, self._finds)
         self._reassembly.run(lambda _done, _all: on_progress(done), cancelled)
         self._note_neighbours()
@@ -190,15 +187,6 @@ class SalvageSearch:
                 begin, end = max(live_start, start), min(live_stop, start + source.file.size)
                 if begin < end:
                     yield UnitRun(number, begin - start, begin, end - begin, 0, is_live=True)
-
-    def _store_hosts(self) -> frozenset[bytes]:
-        hosts = set()
-        live = self._units.live
-        for start, _ in live[:: max(len(live) // _MAX_SAMPLES, 1)]:
-            item = self._store.log.unit_at(start, crc=False)
-            if isinstance(item, Unit):
-                hosts.add(item.store_host_raw)
-        return frozenset(hosts)
 
     # -- rows
 
@@ -361,8 +349,8 @@ class SalvageSearch:
         entry_agrees = self._entry_agrees(unit)
         if entry_agrees is not None:
             (evidence if entry_agrees else doubts).append("queueEntry" if entry_agrees else "queueEntryElsewhere")
-        if self._hosts:
-            is_own_host = unit.store_host_raw in self._hosts
+        if self._units.hosts:
+            is_own_host = unit.store_host_raw in self._units.hosts
             (evidence if is_own_host else doubts).append("storeHost" if is_own_host else "otherStoreHost")
         is_in_blank = any(start < end and offset < start + size for start, size in self._units.blanks)
         overlaps = (is_in_blank or self._units.overlaps(offset, end)) and not self._is_seal_broken(offset, len(data))

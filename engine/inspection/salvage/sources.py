@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6
 from engine.codec.unit_scan import Damage, Stop
 from engine.codec.unit_search import FOLLOWING_BYTES, judge_end
 from engine.errors import CannotRead
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.mapped.image_file import ImageFile
+from engine.mapped.reading import Reading
 
 _MAX_WITHOUT_CRC = 1000
+_HOST_ROWS = 64
+"""Units from one whose host is noted to the next."""
 Int64 = npt.NDArray[np.int64]
 
 
@@ -69,6 +75,8 @@ class StoreUnits:
     doubtful: list[tuple[int, int]] = field(default_factory=list)
     """Units that are read as whole, although nothing proves it: no CRC is stored, or their end may be of another page.
     """
+    hosts: set[bytes] = field(default_factory=set)
+    """Raw store hosts of some of the units."""
     _starts: list[int] = field(default_factory=list)
     _stops: list[int] = field(default_factory=list)
     _last_units: list[int] = field(default_factory=list)
@@ -144,6 +152,11 @@ def _add_block(units: StoreUnits, block: UnitColumns) -> None:
     count = block.count - int(block.kind[block.count - 1] == BLANK)
     if count < block.count:
         units.blanks.append((int(block.offset[count]), int(block.size[count])))
+    for row in range(0, count, _HOST_ROWS):
+        start = int(block.offset[row]) - block.base
+        sys_flag = int(block.sys_flag[row])
+        host = start + 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8
+        units.hosts.add(block.buffer[host : host + (20 if sys_flag & STORE_HOST_V6 else 8)].tobytes())
     offsets = block.offset[:count]
     good = (block.crc[:count] != BAD) | (block.body_crc[:count] == 0)  # 0: the writer stored none
     good &= block.physical_offset[:count] == offsets
@@ -204,3 +217,26 @@ def _with_data(file: Readable, ranges: Sequence[tuple[int, int]]) -> Iterator[tu
 def image_source(image: ImageFile) -> Source:
     """Return all of an image that holds data."""
     return Source(image, _merged(image.extents()))
+
+
+def files_of(path: str | Path) -> list[str]:
+    """Return the files to search in ``path``: the log files if it is a store or its log's folder, else ``path``."""
+    if not Path(path).is_dir():
+        return [str(path)]
+    with open_store(path) as store:
+        return [file.path for file in store.log.files]
+
+
+@contextmanager
+def open_images(paths: Iterable[str | Path]) -> Iterator[list[ImageFile]]:
+    """Open everything that :func:`files_of` the paths names, until the end of the block. Raises :class:`CannotRead`."""
+    reading = Reading()
+    images: list[ImageFile] = []
+    try:
+        for path in paths:
+            for file in files_of(path):
+                images.append(ImageFile(file, reading))
+        yield images
+    finally:
+        for image in images:
+            image.close()

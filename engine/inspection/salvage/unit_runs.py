@@ -26,12 +26,13 @@ from engine.codec.unit_search import (
     read_head,
 )
 from engine.inspection.log_reader import LogReader
-from engine.inspection.salvage.sources import Source, StoreUnits
+from engine.inspection.salvage.sources import Readable, Source, StoreUnits
 
-WINDOW_BYTES = 8 << 20
-_MARGIN_BYTES = 1 << 18
+WINDOW_BYTES = 1 << 19
+"""Bytes read at a time: they stay in the second-level cache until they are searched."""
+_MARGIN_BYTES = 1 << 16
 """Bytes read behind a range: a unit that begins in it may end there."""
-_ROWS = 8192
+_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ class RunSearch:
         self._topics = TopicTable()
         self._columns, self._checked = UnitColumns(_ROWS), UnitColumns(_ROWS)
         self._window = np.empty(WINDOW_BYTES, np.uint8)
+        self._checks_first = False
+        """True if the bodies are checked in the first walk: the units before were not those of the store."""
         self.finds = Finds()
 
     def search(self, source: Source, number: int, on_progress: Callable[[int], None]) -> None:
@@ -105,7 +108,8 @@ class RunSearch:
                 filled = source.file.read_into(self._window[:size].data, position)
                 if filled <= 0:
                     break
-                window = _Window(self._window, filled, position, number, position + filled >= source.file.size)
+                is_last = position + filled >= source.file.size
+                window = _Window(source.file, self._window, filled, position, number, is_last)
                 cursor = self._search_window(window, 0, min(stop - position, filled))
                 position += cursor or self._giant(source, number, position)
                 on_progress(done + min(position, stop) - start)
@@ -151,7 +155,7 @@ class RunSearch:
                 position,
                 self._columns,
                 self._topics,
-                crc=False,
+                crc=self._checks_first,
                 with_tags=False,
             )
             rows = self._columns.count
@@ -161,7 +165,8 @@ class RunSearch:
                 return position
             live = self._live_rows(window, self._columns, rows)
             columns = self._columns
-            if not live.all():
+            has_checked, self._checks_first = self._checks_first, not live.any()
+            if not has_checked and not live.all():
                 columns = self._checked
                 scan_block(window.data, stop, window.position, position, columns, self._topics, with_tags=False)
             offsets, sizes = columns.offset[:rows].copy(), columns.size[:rows].astype(np.int64)
@@ -191,13 +196,12 @@ class RunSearch:
             if not live[first]:
                 continue
             begin, size = int(positions[first]), int(physical[last - 1] + sizes[last - 1] - physical[first])
-            stored = np.frombuffer(self._log.read(int(physical[first]), size), np.uint8)
-            here = window.data[begin : begin + size]
-            if len(stored) == size and np.array_equal(stored, here):
+            stored, here = self._log.read(int(physical[first]), size), window.data[begin : begin + size].tobytes()
+            if stored == here:
                 continue
             for row in range(first, last):
-                start, length = int(positions[row]) - begin, int(sizes[row])
-                live[row] = np.array_equal(stored[start : start + length], here[start : start + length])
+                start, stop = int(positions[row]) - begin, int(positions[row] + sizes[row]) - begin
+                live[row] = stored[start:stop] == here[start:stop]
         return live
 
     def _add_runs(
@@ -239,6 +243,8 @@ class RunSearch:
         start = offset - window.position
         unit = window.data[start : start + size].tobytes()
         following = window.data[start + size : min(start + size + FOLLOWING_BYTES, window.filled)].tobytes()
+        if len(following) < FOLLOWING_BYTES:
+            following = window.file.read(offset + size, FOLLOWING_BYTES)
         verdict = judge_end(unit, physical_offset, following)
         if verdict == "proven":
             return True
@@ -272,7 +278,8 @@ class RunSearch:
         assert head is not None
         data = np.empty(min(head.size, source.file.size - position), np.uint8)
         filled = source.file.read_into(data.data, position)
-        end = self._walk(_Window(data, filled, position, number, True), 0, filled, in_damaged=False)
+        window = _Window(source.file, data, filled, position, number, is_last=True)
+        end = self._walk(window, 0, filled, in_damaged=False)
         if end == 0:
             self.finds.heads.append(HeadFragment(number, position, head))
         return end or 8
@@ -282,6 +289,7 @@ class RunSearch:
 class _Window:
     """``filled`` bytes of a file from ``position`` on; with ``is_last`` none follow that are searched."""
 
+    file: Readable
     data: npt.NDArray[np.uint8]
     filled: int
     position: int
