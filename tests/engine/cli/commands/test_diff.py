@@ -133,3 +133,23 @@ def test_a_store_is_compared_with_itself_as_patches_leave_it(pair, tmp_path, cap
     *differences, _ = records(capsys)
     assert {row["part"] for row in differences} == {"unit"}
     assert {row["physicalOffset"] for row in differences} == {0}
+
+
+def test_a_store_in_dledger_mode_is_compared_with_its_classic_copy(golden, tmp_path, capsys):
+    store, copy = str(golden("broker-dledger-5.5.1")), str(tmp_path / "copy")
+    assert main(["copy", store, copy]) == 0
+    capsys.readouterr()
+    assert main(["diff", store, copy, "--json"]) == 1
+    *differences, compared = records(capsys)
+    assert {row["part"] for row in differences} == {"checkpoint"}
+    assert (compared["alignment"], compared["queues"]) == ("messages", [])
+
+
+def test_a_crashed_store_and_what_a_real_broker_made_of_it(golden, capsys):
+    """Recovery built a queue again and changed index and checkpoint. No unit differs."""
+    crashed, recovered = golden("crash-late-5.3.3"), golden("crash-late-5.3.3", "recovered")
+    main(["diff", str(crashed), str(recovered), "--json"])
+    compared = records(capsys)[-1]
+    assert compared["alignment"] == "offsets"
+    assert compared["counts"].keys() == {"queue", "index", "checkpoint", "state"}
+    assert compared["counts"]["queue"] == {"onlyInB": 501}
