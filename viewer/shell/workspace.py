@@ -170,6 +170,9 @@ class Workspace:
         window = self._window
         if window.session is None:
             return
+        if window.session.patches:
+            window.say(window.session.writing_refusal)
+            return
         box = ask_rebuild(window, window.session, window.say)
         box.placeRequested.connect(window.go)
         box.operationDone.connect(window.note)

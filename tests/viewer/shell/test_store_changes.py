@@ -58,6 +58,8 @@ def test_a_store_that_is_shown_as_patched_says_so_and_leads_back(run, window, go
     window.workspace.ask_report()
     assert "report is about the store as it is" in window.status.message.text()
     assert session.snapshot.small_file(session.snapshot.paths.checkpoint)[:8] == bytes(8)
+    window.workspace.ask_rebuild()
+    assert "shown as patched" in window.status.message.text()
     window.patched.step(0)
     run(wait_until(lambda: session.patches == ()))
     run(window.settled())
