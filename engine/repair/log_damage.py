@@ -253,10 +253,7 @@ class _LogMender:
             return True
         if end < file.end_offset:
             return self._fill(plan, place, end, time_before, unplaced)
-        if end - place < filler.BLANK_BYTES:
-            return False
-        self._write(plan, place, filler.blank(end - place), sentence("the file ends here, and the next one follows"))
-        return True
+        return self._fill_file(plan, place, end, time_before, unplaced)
 
     def _tiles(self, damage: Damage) -> Iterator[LostUnit]:
         """Yield the messages that were in the damaged bytes; of two that overlap the second is left out."""
@@ -360,6 +357,27 @@ class _LogMender:
         why = sentence("bytes of which no queue entry is known: a unit that is in no queue")
         self._write(plan, start, data, why)
         plan.unnamed_bytes += stop - start
+        return True
+
+    def _fill_file(self, plan: _Plan, start: int, end: int, time_before: int, unplaced: list[QueuePlace]) -> bool:
+        """Cover bytes up to the end of a file: with placeholders of messages whose queue offsets are missing, as far as
+        they have room, then a blank. A file begins with a unit.
+        """
+        file = self._log.sequence.find(start)
+        while unplaced and (size := self._shortest(unplaced[-1])) + filler.BLANK_BYTES <= end - start:
+            if not self._replace(plan, LostUnit(start, size, *unplaced[-1], None), time_before):
+                break
+            unplaced.pop()
+            start += size
+            plan.is_place_guessed = True
+        if file is not None and start == file.start_offset:
+            size = filler.shortest_placeholder(filler.FILLER_TOPIC, {}, property_crc=self._property_crc)
+            if not self._fill(plan, start, start + size, time_before, []):
+                return False
+            start += size
+        if end - start < filler.BLANK_BYTES:
+            return False
+        self._write(plan, start, filler.blank(end - start), sentence("the file ends here, and the next one follows"))
         return True
 
     def _shortest(self, place: QueuePlace) -> int:

@@ -28,6 +28,7 @@ from engine.repair import (
     salvaged_units,
     state_files,
 )
+from engine.repair.lost_keys import lost_key_patches
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
@@ -179,6 +180,10 @@ def plan_repairs(
         if name == missing_files.NAME:  # the entries of its messages lead to their placeholders from now on
             with open_store(path, config, [*patches, *repair.patches]) as store:
                 repair = replace(repair, patches=(*repair.patches, *queue_entries.queue_patches(store)))
+        if name in (missing_files.NAME, log_damage.NAME):
+            with open_store(path, config, [*patches, *repair.patches]) as store:
+                redirected = lost_key_patches(store, repair.patches, name)
+            repair = replace(repair, patches=(*repair.patches, *redirected))
         with open_store(path, config, [*patches, *repair.patches]) as store:
             mended = _state(store, release, cancel, progress)
         if mended.is_worse_than(state, repair.placeholders):
