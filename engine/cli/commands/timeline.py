@@ -149,7 +149,7 @@ def _print_summary(timeline: Timeline, chosen: list[TimelineEvent], listed: int,
 
 
 def _print_traces(timeline: Timeline, out: Output) -> None:
-    if timeline.trace_units and not any(timeline.kinds[kind] for kind in TRACE_KINDS):
+    if timeline.trace_units and not timeline.unknown_traces and not any(timeline.kinds[kind] for kind in TRACE_KINDS):
         traces = number_of(timeline.trace_units, "message of traces", "messages of traces")
         out.line(f"-- {traces} ({TRACE_TOPIC}): --traces lists what clients sent and received")
     if timeline.traces_left_out:

@@ -40,7 +40,8 @@ _HALF = 1 << 15
 
 @dataclass(slots=True)
 class Gap:
-    """Nothing was stored between ``start`` and ``end`` (ms); ``offset`` is the first unit behind.
+    """Nothing was stored between ``start`` and ``end`` (ms), the times of the units at ``offset_before`` and
+    ``offset``.
 
     ``waited``: requests sent meanwhile and stored afterwards, ``longest_wait`` of them in ms; ``attempts``: messages
     whose first attempt was meanwhile; ``made``: keys that producers made meanwhile for messages that are not in this
@@ -50,6 +51,7 @@ class Gap:
 
     start: int
     end: int
+    offset_before: int
     offset: int
     usual: int
     waited: int = 0
@@ -115,7 +117,7 @@ class _Judge:
         """Return the gap behind row ``place``."""
         rows = self._rows
         start, end = int(rows.stored[place]), int(rows.stored[place + 1])
-        gap = Gap(start, end, int(rows.offset[place + 1]), usual)
+        gap = Gap(start, end, int(rows.offset[place]), int(rows.offset[place + 1]), usual)
         after = np.arange(place + 1, min(place + 1 + _AFTER_ROWS, len(rows)))
         after = after[(rows.stored[after] >= end) & (rows.stored[after] <= end + _AFTER_MS)]
         sent = after[rows.flags[after] & SENT != 0]

@@ -6,6 +6,7 @@ something was to be stored meanwhile, and a crash only if the index, the delayed
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -22,7 +23,13 @@ from engine.inspection.timeline.gaps import Gap, find_gaps
 from engine.inspection.timeline.index_times import LATE_MS, ZONE_STEP_MS, IndexTimes, LateIndexFile, read_index_times
 from engine.inspection.timeline.sends import DuplicateRun, Duplicates, RetryStorms
 from engine.inspection.timeline.traces import TraceCollector
-from engine.inspection.timeline.unit_rows import Chunk, UnitRowScan, broker_text, host_text
+from engine.inspection.timeline.unit_rows import (
+    Chunk,
+    UnitRowScan,
+    broker_text,
+    host_text,
+    without_wrong_times,
+)
 from engine.inspection.timer_wheel import delivered_until
 from engine.sentences import join, plural, sentence
 from engine.system_names import RETRY_PREFIX, is_system_topic
@@ -105,6 +112,7 @@ class _Finder:
 
     def add(self, chunk: Chunk) -> None:
         """Judge the rows of ``chunk``."""
+        chunk = without_wrong_times(chunk)
         rows = chunk.rows
         if chunk.stop <= chunk.begin:
             return
@@ -116,12 +124,18 @@ class _Finder:
         self._events += [_clock_event(chunk, step) for step in steps]
         excluded = {row for step in steps for row in range(step.row, step.next_row)}
         if len(self._gaps) < MAX_GAPS:
-            self._gaps += find_gaps(chunk, excluded)
+            self._gaps += [gap for gap in find_gaps(chunk, excluded) if not self._is_damaged(gap)]
         self._duplicates.add(chunk)
         self._storms.add(chunk)
         self._delays.add(chunk)
         self._add_topics(chunk)
         self._add_store_hosts(chunk)
+
+    def _is_damaged(self, gap: Gap) -> bool:
+        """Return True if messages of the gap may be in bytes that are damaged or could not be read."""
+        offsets = self.scan.damaged_offsets
+        place = bisect_right(offsets, gap.offset_before)
+        return place < len(offsets) and offsets[place] < gap.offset
 
     def _add_topics(self, chunk: Chunk) -> None:
         rows = chunk.rows

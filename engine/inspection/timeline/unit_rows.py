@@ -33,6 +33,8 @@ CHUNK_ROWS = 1 << 19
 OVERLAP_ROWS = 1 << 16
 SLOW_MS = 500
 """Rows with a larger difference between born and store time are checked for the marks of delayed messages."""
+WRONG_TIME_MS = 5000
+"""A store time that is this far from those of both neighbours, which are near each other, is wrong."""
 _DELAY_MARKS = (b"REAL_TOPIC\x01", b"TIMER_")
 _BORN_HOST = 48
 _STORE_HOST_BEFORE_BODY = 24  # bytes from an IPv4 store host to the body
@@ -93,6 +95,21 @@ class Chunk:
     stop: int
 
 
+def without_wrong_times(chunk: Chunk) -> Chunk:
+    """Return the chunk without single units whose store time is far from both neighbours: those were overwritten."""
+    stored = chunk.rows.stored
+    if len(stored) < 3:
+        return chunk
+    before, after = stored[1:-1] - stored[:-2], stored[2:] - stored[1:-1]
+    is_far = (np.abs(before) >= WRONG_TIME_MS) & (np.abs(after) >= WRONG_TIME_MS)
+    is_wrong = np.zeros(len(stored), np.bool_)
+    is_wrong[1:-1] = is_far & ((before < 0) != (after < 0)) & (np.abs(stored[2:] - stored[:-2]) < WRONG_TIME_MS)
+    if not is_wrong.any():
+        return chunk
+    kept = np.concatenate(([0], np.cumsum(~is_wrong)))
+    return Chunk(chunk.rows.select(~is_wrong), int(kept[chunk.begin]), int(kept[chunk.stop]))
+
+
 @dataclass(slots=True)
 class UnitRowScan:
     """One pass over a log. ``names``: topics by number; ``damage`` and ``unread``: bytes that are no unit, or could not
@@ -106,6 +123,8 @@ class UnitRowScan:
     unread: int = 0
     end: int = 0
     is_complete: bool = False
+    damaged_offsets: list[int] = field(default_factory=list)
+    """Where bytes are damaged or unread, in order."""
     traces: TraceCollector = field(default_factory=lambda: TraceCollector(is_wanted=False))
 
     def chunks(self, progress: OffsetProgress | None = None, cancelled: Cancelled | None = None) -> Iterator[Chunk]:
@@ -135,6 +154,7 @@ class UnitRowScan:
                 self.is_complete = block.kind != "unread" and not self.unread
                 break
             if isinstance(block, Damage):
+                self.damaged_offsets.append(block.offset)
                 if block.unread:
                     self.unread += block.size
                 else:

@@ -7,6 +7,7 @@ tests/engine/inspection/timeline/test_timeline.py``.
 from __future__ import annotations
 
 import os
+import shutil
 
 import golden_stores
 import pytest
@@ -95,3 +96,17 @@ def test_a_start_after_a_crash_shows_in_the_index_that_it_made_again(golden, nam
     events = timeline_of(golden(name, file)).events
     assert [(event.start, event.end) for event in events if event.kind == "crash"] == [(crashed, started)]
     assert [event.start for event in events if event.kind == "start"] == [started]
+
+
+@pytest.mark.golden
+def test_messages_that_are_lost_in_damage_are_no_outage(golden, tmp_path):
+    """Damaged units left a gap in the store times, and numbers of unique keys that no unit had."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), root)
+    file = root / "commitlog" / f"{0:020d}"
+    data = bytearray(file.read_bytes())
+    data[300_000:900_000] = bytes(600_000)
+    file.write_bytes(data)
+    timeline = timeline_of(root)
+    assert timeline.damage > 500_000
+    assert {event.kind for event in timeline.events} <= HEALTHY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from timeline_rows import chunk_of, steady
 
 from engine.codec.message import Unit, parse_unique_key
 from engine.inspection import open_store
@@ -57,3 +58,15 @@ def test_hosts_of_ipv6_are_told_apart_from_ports(golden):
     rows, units, _ = rows_of(golden("ipv6-and-unicode-5.3.3"))
     wide = [unit.store_host.startswith("[") for unit in units]
     assert [broker_text(host) == "IPv6" for host in rows.store_host.tolist()] == wide
+
+
+def test_a_single_unit_with_a_wrong_store_time_is_left_out_and_bounds_follow():
+    stored = steady(10)
+    stored[4], stored[7] = stored[4] + 10**9, -(5 * 10**18)
+    chunk = chunk_of(stored=stored)
+    chunk.begin, chunk.stop = 5, 9
+    clean = unit_rows.without_wrong_times(chunk)
+    assert clean.rows.stored.tolist() == [time for number, time in enumerate(stored) if number not in {4, 7}]
+    assert (clean.begin, clean.stop) == (4, 7)
+    usual = chunk_of(stored=steady(10))
+    assert unit_rows.without_wrong_times(usual) is usual
