@@ -26,6 +26,7 @@ WHOLE_STORE = (
     ["waiting"],
     ["config"],
     ["index", "--entries"],
+    ["timeline"],
 )
 
 
@@ -65,8 +66,11 @@ def answer(path: Path, question: Sequence[str]) -> Answer:
     return code, records, errors.getvalue().replace(str(path), "STORE")
 
 
-def differences(store: Path, capsule: Path, unit_count: int = 1, queue_count: int = 2) -> list[str]:
-    """Make the capsule, and return the questions that it answers in another way, with the first other records."""
+def differences(store: Path, folder: Path, unit_count: int = 1, queue_count: int = 2) -> list[str]:
+    """Make the capsule in ``folder``, and return the questions that it answers in another way, with the first records
+    that differ. It has the name of the store, which some answers contain.
+    """
+    capsule = folder / store.name
     assert main(["capsule", str(store), "-o", str(capsule), "--quiet", "--leave-out-unread"]) in {0, 3}
     different = []
     for question in questions(store, unit_count, queue_count):

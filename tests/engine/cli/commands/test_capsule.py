@@ -32,14 +32,14 @@ def store(tmp_path):
 @pytest.mark.golden
 @pytest.mark.parametrize("name", SHORT_GOLDEN)
 def test_the_capsule_of_a_real_store_answers_as_the_store(name, golden, tmp_path):
-    assert differences(golden(name), tmp_path / "x.capsule") == []
+    assert differences(golden(name), tmp_path / "made") == []
 
 
 @pytest.mark.golden
 @pytest.mark.full_form
 @pytest.mark.parametrize("name", OTHER_GOLDEN)
 def test_the_capsule_of_every_real_store_answers_as_the_store(name, golden, tmp_path):
-    assert differences(golden(name), tmp_path / "x.capsule", 4, 4) == []
+    assert differences(golden(name), tmp_path / "made", 4, 4) == []
 
 
 @pytest.mark.parametrize("rule", SHORT_BROKEN)
@@ -57,7 +57,7 @@ def differences_of_broken(rule: str, folder: Path) -> list[str]:
     handmade = healthy()
     root = handmade.write(folder / "store")
     BROKEN[rule](root, handmade)
-    return differences(root, folder / "x.capsule")
+    return differences(root, folder / "made")
 
 
 def test_no_body_is_in_a_capsule(store, tmp_path, capsys):
