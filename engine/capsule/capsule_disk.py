@@ -29,7 +29,7 @@ from engine.mapped.reading import SystemDisk
 from engine.sentences import sentence
 from engine.times import time_text
 
-_MAX_SLOTS = 1 << 28
+_MAX_SLOTS = 1 << 26
 CACHE_BYTES = 64 << 20
 """Decoded bytes that stay in memory."""
 

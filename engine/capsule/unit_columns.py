@@ -84,7 +84,7 @@ def decode(data: bytes, length: int, base: int) -> bytes:
     """
     try:
         return _decode(ColumnReader(data), length, base)
-    except (ValueError, IndexError, KeyError, OverflowError, MemoryError, struct.error) as error:
+    except (ValueError, LookupError, OverflowError, MemoryError, RecursionError, struct.error) as error:
         raise BadColumns from error
 
 

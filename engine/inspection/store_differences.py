@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.errors import StoreError
+from engine.errors import StoreError, UsageError
 from engine.inspection.difference_rows import Control, Differences, Kind, Row, Side
 from engine.inspection.index_steps import (
     BLOCK_ENTRIES,
@@ -86,8 +86,21 @@ def _common_start(store: StoreSnapshot, other_store: StoreSnapshot) -> int:
     return max(store.log.min_offset, other_store.log.min_offset, 0)
 
 
+def _refuse_unlike(store: StoreSnapshot, other_store: StoreSnapshot) -> None:
+    """Raise :class:`UsageError` if units of equal messages would differ: a capsule has no bodies."""
+    capsules = [side.capsule for side in (store, other_store) if side.capsule is not None]
+    if len(capsules) == 1:
+        raise UsageError(
+            sentence("a capsule has no bodies: it is compared with another capsule, not with a store"),
+            file=str(store.path if store.capsule is not None else other_store.path),
+        )
+    if any(capsule.masks_units for capsule in capsules):
+        raise UsageError(sentence("keys or hosts are masked here: capsules are compared without masks"))
+
+
 def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences) -> None:
-    """Add the differences between the units of both logs."""
+    """Add the differences between the units of both logs. Raises :class:`UsageError` for a capsule and a store."""
+    _refuse_unlike(store, other_store)
     if not share_offsets(store, other_store):
         differences.alignment = "messages"
         differences.shared_until = 0

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from controls import FakeControl, StoppedByTest
 
+from engine.errors import UsageError
 from engine.inspection import difference_rows
+from engine.inspection.capsule_making import make_capsule
 from engine.inspection.difference_rows import Differences, Row
 from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
@@ -57,6 +59,17 @@ def test_a_copy_is_equal(pair: tuple[Path, Path]) -> None:
     assert result.total == 0
     with open_store(pair[0]) as store:
         assert result.compared_bytes == store.log.max_offset - store.log.min_offset
+
+
+def test_capsules_are_compared_with_each_other_and_not_with_stores(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """Every unit with a body differed: the capsule has a stand-in for it."""
+    capsules = [tmp_path / "a.capsule", tmp_path / "b.capsule"]
+    for path, capsule in zip(pair, capsules, strict=True):
+        with open_store(path) as store:
+            make_capsule(store, capsule, 1)
+    assert differences(*capsules).rows == []
+    with pytest.raises(UsageError, match="compared with another capsule, not with a store"):
+        differences(capsules[0], pair[1])
 
 
 def test_exactly_the_differing_units_are_named_with_their_fields(pair: tuple[Path, Path]) -> None:
