@@ -81,8 +81,8 @@ class _Pass:
 
 def compare_messages(
     control: Control,
-    here: LogRange,
-    there: LogRange,
+    own_range: LogRange,
+    other_range: LogRange,
     differences: Differences,
     *,
     is_from_start: bool = True,
@@ -92,7 +92,7 @@ def compare_messages(
 
     ``is_from_start``: the ranges begin where the logs begin; ``is_to_end``: they end where the logs end.
     """
-    _MessageComparison(control, here, there, differences, is_from_start, is_to_end).run()
+    _MessageComparison(control, own_range, other_range, differences, is_from_start, is_to_end).run()
 
 
 class _MessageComparison:
@@ -101,21 +101,21 @@ class _MessageComparison:
     def __init__(
         self,
         control: Control,
-        here: LogRange,
-        there: LogRange,
+        own_range: LogRange,
+        other_range: LogRange,
         differences: Differences,
         is_from_start: bool,
         is_to_end: bool,
     ) -> None:
         self._control = control
         self._is_from_start, self._is_to_end = is_from_start, is_to_end
-        self._here, self._there = here, there
+        self._own_range, self._other_range = own_range, other_range
         self._differences = differences
         self._names = TopicTable()
         self._decoded_count = 0
 
     def run(self) -> None:
-        sums, other_sums = self._sum_queues(self._here, "here"), self._sum_queues(self._there, "there")
+        sums, other_sums = self._sum_queues(self._own_range, "here"), self._sum_queues(self._other_range, "there")
         differing: list[int] = []
         for queue in sorted(sums.keys() | other_sums.keys()):
             queue_sum, other_sum = sums.get(queue), other_sums.get(queue)
@@ -178,13 +178,13 @@ class _MessageComparison:
 
     def _add_queue(self, queue: int, queue_sum: _QueueSum, side: OneSide) -> None:
         """Add one row for all units of a queue that only one log has."""
-        first, last = queue_sum.min_offset, queue_sum.max_offset
-        place = self._place(queue, first)
-        self._differences.count_units(side, place[0], place[1], queue_sum.count, first, last)
-        texts = _by_side(side, f"{first:,} … {last:,}")
+        first_offset, last_offset = queue_sum.min_offset, queue_sum.max_offset
+        place = self._place(queue, first_offset)
+        self._differences.count_units(side, place[0], place[1], queue_sum.count, first_offset, last_offset)
+        texts = _by_side(side, f"{first_offset:,} … {last_offset:,}")
         subject = f"{place[0]}/{place[1]}"
         row = Row("unit", side, subject, queue_sum.count, queue_sum.size, "", *texts, queue_sum.first_position, place)
-        other_range = self._there if side == "here" else self._here
+        other_range = self._other_range if side == "here" else self._own_range
         is_continued = self._is_to_end and not self._is_from_start and place[:2] in other_range.queues
         end: End = "tail" if is_continued else ""
         if end:
@@ -194,7 +194,7 @@ class _MessageComparison:
     # -- queues that differ
 
     def _compare_pass(self, one_pass: _Pass, sums: dict[int, _QueueSum], other_sums: dict[int, _QueueSum]) -> None:
-        units, other_units = self._select(self._here, one_pass), self._select(self._there, one_pass)
+        units, other_units = self._select(self._own_range, one_pass), self._select(self._other_range, one_pass)
         pairs: list[tuple[Selected, Selected]] = []
         for number, columns in enumerate(_PAIRED_BY):
             self._control.check()
@@ -239,10 +239,10 @@ class _MessageComparison:
             self._add_pair_run(units, other_units, run, run_fields)
 
     def _add_pair_run(self, units: Selected, other_units: Selected, run: list[int], fields: str) -> None:
-        first, other_first, last = units[run[0]], other_units[run[0]], units[run[-1]]
-        place = self._place(int(first["queue"]), int(first["queue_offset"]))
+        first_unit, other_first_unit, last_unit = units[run[0]], other_units[run[0]], units[run[-1]]
+        place = self._place(int(first_unit["queue"]), int(first_unit["queue_offset"]))
         size = int(units["size"][run].sum())
-        self._differences.count_units("differs", place[0], place[1], len(run), place[2], int(last["queue_offset"]))
+        self._differences.count_units("differs", place[0], place[1], len(run), place[2], int(last_unit["queue_offset"]))
         self._differences.add(
             Row(
                 "unit",
@@ -251,11 +251,11 @@ class _MessageComparison:
                 len(run),
                 size,
                 fields,
-                _unit_text(first),
-                _unit_text(other_first),
-                int(first["offset"]),
+                _unit_text(first_unit),
+                _unit_text(other_first_unit),
+                int(first_unit["offset"]),
                 place,
-                offset_there=int(other_first["offset"]),
+                offset_there=int(other_first_unit["offset"]),
             )
         )
 
@@ -263,8 +263,8 @@ class _MessageComparison:
         self._decoded_count += 1
         if self._decoded_count > MAX_DECODED_PAIRS:
             return "…"
-        data = self._here.log.read(int(unit["offset"]), int(unit["size"]))
-        other_data = self._there.log.read(int(other_unit["offset"]), int(other_unit["size"]))
+        data = self._own_range.log.read(int(unit["offset"]), int(unit["size"]))
+        other_data = self._other_range.log.read(int(other_unit["offset"]), int(other_unit["size"]))
         return field_list(name for name in differing_fields(data, other_data) if name != "physicalOffset")
 
     def _add_one_sided(self, units: Selected, side: OneSide, other_sums: dict[int, _QueueSum]) -> None:
@@ -284,15 +284,15 @@ class _MessageComparison:
             self._add_run(units[run], side, ("", "tail", "head")[int(ends[run[0]])])
 
     def _add_run(self, units: Selected, side: OneSide, end: End) -> None:
-        first, last, size = units[0], units[-1], int(units["size"].sum())
-        place = self._place(int(first["queue"]), int(first["queue_offset"]))
-        self._differences.count_units(side, place[0], place[1], len(units), place[2], int(last["queue_offset"]))
+        first_unit, last_unit, size = units[0], units[-1], int(units["size"].sum())
+        place = self._place(int(first_unit["queue"]), int(first_unit["queue_offset"]))
+        self._differences.count_units(side, place[0], place[1], len(units), place[2], int(last_unit["queue_offset"]))
         if end:
             self._differences.count_end(side, end, None, len(units), size)
-        text = _unit_text(first) if len(units) == 1 else f"{place[2]:,} … {int(last['queue_offset']):,}"
+        text = _unit_text(first_unit) if len(units) == 1 else f"{place[2]:,} … {int(last_unit['queue_offset']):,}"
         subject = f"{place[0]}/{place[1]}/{place[2]:,}"
         texts = _by_side(side, text)
-        row = Row("unit", side, subject, len(units), size, "", *texts, int(first["offset"]), place)
+        row = Row("unit", side, subject, len(units), size, "", *texts, int(first_unit["offset"]), place)
         self._differences.add(_without_counterpart(row, end))
 
 

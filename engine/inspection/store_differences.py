@@ -106,8 +106,8 @@ def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnaps
         differences.shared_until = 0
         differences.apart.append((0, NO_END))
         starts = (max(store.log.min_offset, 0), max(other_store.log.min_offset, 0))
-        here, there = _ranges_from(store, other_store, *starts)
-        compare_messages(control, here, there, differences)
+        log_range, other_range = _ranges_from(store, other_store, *starts)
+        compare_messages(control, log_range, other_range, differences)
         return
     start_offset = _common_start(store, other_store)
     sides: tuple[tuple[StoreSnapshot, OneSide], ...] = ((store, "here"), (other_store, "there"))
@@ -122,13 +122,13 @@ def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnaps
         differences.alignment, differences.shared_until = "both", start
         differences.apart.append((start, NO_END))
         starts = (_first_item_from(store, start), _first_item_from(other_store, start))
-        here, there = _ranges_from(store, other_store, *starts)
-        compare_messages(control, here, there, differences, is_from_start=False)
+        log_range, other_range = _ranges_from(store, other_store, *starts)
+        compare_messages(control, log_range, other_range, differences, is_from_start=False)
 
 
 def _may_have_moved(differences: Differences, heads: Differences) -> bool:
-    """Return True if units of one queue are in one log here and in the other log there: they may be the same ones, at
-    places too far from each other to be seen.
+    """Return True if each log has units of a queue that the other one lacks: they may be the same messages, too far
+    from each other to have been paired.
     """
     new_rows = differences.rows[len(heads.rows) :]
     if len(new_rows) < 2 or (len(differences.apart) == 1 and differences.apart[0][1] == NO_END):
@@ -206,8 +206,8 @@ def _compare_apart(
     meeting = _meeting_offset(store, other_store, start)
     differences.apart.append((start, NO_END if meeting is None else meeting))
     starts = (_first_item_from(store, start), _first_item_from(other_store, start))
-    here, there = _ranges_from(store, other_store, *starts, stop=meeting)
-    compare_messages(control, here, there, differences, is_from_start=False, is_to_end=meeting is None)
+    log_range, other_range = _ranges_from(store, other_store, *starts, stop=meeting)
+    compare_messages(control, log_range, other_range, differences, is_from_start=False, is_to_end=meeting is None)
     return meeting
 
 
@@ -219,8 +219,8 @@ def _ranges_from(
         frozenset((topic, queue_id) for topic, by_id in side_store.queues_by_topic().items() for queue_id in by_id)
         for side_store in (store, other_store)
     )
-    here = LogRange(store.log, start, ends[0], queues)
-    return here, LogRange(other_store.log, other_start, ends[1], other_queues)
+    log_range = LogRange(store.log, start, ends[0], queues)
+    return log_range, LogRange(other_store.log, other_start, ends[1], other_queues)
 
 
 def _meeting_offset(store: StoreSnapshot, other_store: StoreSnapshot, offset: int) -> int | None:
@@ -397,11 +397,9 @@ class _UnitRows:
         """Both logs have units that are not at the same offsets: compare what they say."""
         starts = [min(pair[side].offset for pair in items if pair[side] is not None) for side in (0, 1)]  # type: ignore[union-attr]
         self._differences.apart.append((min(starts), end_offset))
-        here, there = (
-            LogRange(self._store.log, starts[0], end_offset),
-            LogRange(self._other_store.log, starts[1], end_offset),
-        )
-        compare_messages(self._control, here, there, self._differences, is_from_start=False, is_to_end=False)
+        log_range = LogRange(self._store.log, starts[0], end_offset)
+        other_range = LogRange(self._other_store.log, starts[1], end_offset)
+        compare_messages(self._control, log_range, other_range, self._differences, is_from_start=False, is_to_end=False)
 
     def add_differing(self, item: Item, other_item: Item) -> None:
         """Add a row for two items at the same offset that differ."""

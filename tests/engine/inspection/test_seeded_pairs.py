@@ -23,7 +23,7 @@ PLACES = [("Orders", 0), ("Orders", 1), ("Paid", 0), ("Shipped", 3)]
 Key = tuple[str, int, int]
 
 
-def made(chance: random.Random, count: int) -> list[Message]:
+def random_messages(chance: random.Random, count: int) -> list[Message]:
     """Make messages of several queues in any order, each queue in the order of its offsets."""
     next_offsets: Counter[tuple[str, int]] = Counter()
     units = []
@@ -38,7 +38,7 @@ def key_of(unit: Message) -> Key:
     return unit["topic"].decode(), unit["queue_id"], unit["queue_offset"]  # type: ignore[attr-defined, return-value]
 
 
-def changed(chance: random.Random, units: list[Message]) -> list[Message]:
+def other_messages(chance: random.Random, units: list[Message]) -> list[Message]:
     """Return the messages of the other store: some are gone, new, changed, elsewhere in the log, or behind its end."""
     others = list(units)
     for _ in range(chance.choice((0, 0, 1, 3, 12))):
@@ -76,8 +76,8 @@ def test_pairs_made_by_chance(tmp_path: Path, request: pytest.FixtureRequest, mo
     monkeypatch.setattr(message_differences, "MAX_PASS_UNITS", 60)
     for seed in range(request.config.getoption("--refresh-steps") // 10):
         chance = random.Random(seed)
-        units = made(chance, chance.choice((30, 60, 250)))
-        other_units = changed(chance, units)
+        units = random_messages(chance, chance.choice((30, 60, 250)))
+        other_units = other_messages(chance, units)
         sizes = chance.choice(((1 << 13, 1 << 13), (1 << 13, 1 << 13), (1 << 13, 1 << 12), (1 << 14, 1 << 13)))
         paths = write_log(tmp_path / "a", units, sizes[0]), write_log(tmp_path / "b", other_units, sizes[1])
         result = Differences()

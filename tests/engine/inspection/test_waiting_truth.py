@@ -62,19 +62,19 @@ async def send(client: BrokerClient, truth: Truth, topic: str, key: str, propert
 
 
 async def send_delayed(client: BrokerClient, truth: Truth) -> None:
-    async def one(number: int) -> None:
+    async def send_number(number: int) -> None:
         level = truth.random.randint(1, 18)
         key = f"delay-{number}"
         await send(client, truth, "Delayed", key, f"DELAY\x01{level}\x02")
         truth.due[key] = lambda unit: (unit.store_timestamp + DELAYS_S[level - 1] * 1000,) * 2
 
-    await at_once(lambda number=number: one(number) for number in range(truth.count))
+    await at_once(lambda number=number: send_number(number) for number in range(truth.count))
 
 
 async def send_timers(client: BrokerClient, truth: Truth) -> None:
     now = client.server.broker.now()
 
-    async def one(number: int) -> None:
+    async def send_number(number: int) -> None:
         key = f"timer-{number}"
         if number % 2:
             due = now + truth.random.randint(2_000, 86_400_000)
@@ -88,11 +88,11 @@ async def send_timers(client: BrokerClient, truth: Truth) -> None:
             bounds = tuple(wheel_time(moment + seconds * 1000) for moment in (before, after))
             truth.due[key] = lambda _unit: bounds  # type: ignore[return-value]
 
-    await at_once(lambda number=number: one(number) for number in range(truth.count))
+    await at_once(lambda number=number: send_number(number) for number in range(truth.count))
 
 
 async def send_halves(client: BrokerClient, truth: Truth) -> None:
-    async def one(number: int) -> None:
+    async def send_number(number: int) -> None:
         request = await half(client, number)
         outcome = truth.random.choice((COMMIT, ROLLBACK, None, None))
         key = f"U{number}"
@@ -102,7 +102,7 @@ async def send_halves(client: BrokerClient, truth: Truth) -> None:
             assert (await client.ask(37, commitOrRollback=outcome, **request)).code == 0
             truth.settled.add(key)
 
-    await at_once(lambda number=number: one(number) for number in range(truth.count))
+    await at_once(lambda number=number: send_number(number) for number in range(truth.count))
 
 
 async def pop_some(client: BrokerClient, truth: Truth) -> None:
@@ -140,7 +140,7 @@ async def pop_some(client: BrokerClient, truth: Truth) -> None:
 
 
 async def send_back(client: BrokerClient, truth: Truth) -> None:
-    async def one(number: int) -> None:
+    async def send_number(number: int) -> None:
         key, level = f"retry-{number}", truth.random.randint(3, 18)
         await send(client, truth, "Failed", key)
         request = {"offset": truth.offsets[key], "group": "readers", "originTopic": "Failed"}
@@ -148,7 +148,7 @@ async def send_back(client: BrokerClient, truth: Truth) -> None:
         truth.due[key] = lambda unit: (unit.store_timestamp + DELAYS_S[level - 1] * 1000,) * 2
         truth.tries[key] = 1
 
-    await at_once(lambda number=number: one(number) for number in range(truth.count))
+    await at_once(lambda number=number: send_number(number) for number in range(truth.count))
 
 
 def later_units(store: StoreSnapshot, truth: Truth) -> dict[str, list[Unit]]:
