@@ -24,6 +24,7 @@ WHOLE_STORE = (
     ["groups"],
     ["positions"],
     ["waiting"],
+    ["timeline"],
     ["config"],
     ["index", "--entries"],
     ["timeline"],
