@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.capsule.numbers import BadColumns, ColumnReader, ColumnWriter
-from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_in
+from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_ins
 
 
 class LeftOutBody(NamedTuple):
@@ -49,11 +49,14 @@ def decode(data: bytes, length: int) -> bytes:
         raise BadColumns from error
     pieces, position, taken = [], 0, 0
     for place, body_length, crc in zip(places, lengths, crcs, strict=True):
-        step = place - position
-        if step < 0 or not MIN_STAND_IN_BYTES <= body_length <= length - place or not 0 <= crc < 1 << 32:
+        if place < position or not MIN_STAND_IN_BYTES <= body_length <= length - place or not 0 <= crc < 1 << 32:
             raise BadColumns
-        pieces += [stored[taken : taken + step], stand_in(body_length, crc)]
-        taken, position = taken + step, place + body_length
+        position = place + body_length
+    position = 0
+    for place, body in zip(places, stand_ins(lengths, crcs), strict=True):
+        step = place - position
+        pieces += [stored[taken : taken + step], body]
+        taken, position = taken + step, place + len(body)
     pieces.append(stored[taken:])
     result = b"".join(pieces)
     if len(result) != length:

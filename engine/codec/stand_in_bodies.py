@@ -8,6 +8,7 @@ CRC of a DLedger entry) has the same verdict as with the body itself. Pure.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -46,10 +47,13 @@ def last_bytes(lengths: npt.NDArray[np.int64], crcs: UInt32) -> UInt8:
     return words.astype("<u4").view(np.uint8).reshape(-1, 4)
 
 
-def stand_in(length: int, crc: int) -> bytes:
-    """Return the stand-in for a body of ``length`` bytes (at least four) with the CRC-32 ``crc``."""
-    tail = last_bytes(np.array([length], np.int64), np.array([crc], np.uint32))
-    return FILLER * (length - MIN_STAND_IN_BYTES) + tail.tobytes()
+def stand_ins(lengths: Sequence[int], crcs: Sequence[int]) -> list[bytes]:
+    """Return the stand-ins for bodies of ``lengths`` bytes (at least four each) with the CRC-32s ``crcs``."""
+    tails = last_bytes(np.array(lengths, np.int64), np.array(crcs, np.uint32)).tobytes()
+    return [
+        FILLER * (length - MIN_STAND_IN_BYTES) + tails[place : place + 4]
+        for length, place in zip(lengths, range(0, len(tails), 4), strict=True)
+    ]
 
 
 def _before_four_zeros(registers: UInt32) -> UInt32:

@@ -28,7 +28,7 @@ from engine.codec import filler
 from engine.codec.crc import MASK, crc32
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.message import COMPRESSED, INNER_BATCH, MAGIC_BLANK, Frame, check_frame
-from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_in
+from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_ins
 from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.atomic_file import PRIVATE, atomic_file
@@ -500,8 +500,9 @@ class _LogFile:
             if not is_kept
         ]
         expected = bytearray(data)
-        for body in bodies:
-            expected[body.position : body.position + body.length] = stand_in(body.length, body.crc)
+        substitutes = stand_ins([body.length for body in bodies], [body.crc for body in bodies])
+        for body, substitute in zip(bodies, substitutes, strict=True):
+            expected[body.position : body.position + body.length] = substitute
         if not has_gaps:
             rows = unit_columns.UnitRows(
                 np.frombuffer(data, np.uint8),

@@ -8,7 +8,7 @@ import pytest
 
 from engine.capsule import elided
 from engine.capsule.numbers import BadColumns
-from engine.codec.stand_in_bodies import stand_in
+from engine.codec.stand_in_bodies import stand_ins
 
 DATA = b"head" + b"the first body" + b"middle" + b"second" + b"end"
 BODIES = [elided.LeftOutBody(4, 14, zlib.crc32(b"the first body")), elided.LeftOutBody(24, 6, zlib.crc32(b"second"))]
@@ -17,7 +17,7 @@ BODIES = [elided.LeftOutBody(4, 14, zlib.crc32(b"the first body")), elided.LeftO
 def test_everything_but_the_bodies_returns():
     encoded = elided.encode(DATA, BODIES)
     assert b"first" not in encoded
-    expected = b"head" + stand_in(14, BODIES[0].crc) + b"middle" + stand_in(6, BODIES[1].crc) + b"end"
+    expected = b"head" + stand_ins([14], [BODIES[0].crc])[0] + b"middle" + stand_ins([6], [BODIES[1].crc])[0] + b"end"
     assert elided.decode(encoded, len(DATA)) == expected
     assert elided.decode(elided.encode(DATA, []), len(DATA)) == DATA
 

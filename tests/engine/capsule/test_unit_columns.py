@@ -13,7 +13,7 @@ from engine.capsule.container import compress
 from engine.capsule.numbers import BadColumns
 from engine.capsule.unit_columns import UnitRows, decode, encode
 from engine.codec.message import check_frame
-from engine.codec.stand_in_bodies import stand_in
+from engine.codec.stand_in_bodies import stand_ins
 
 BASE = 1 << 40
 
@@ -28,7 +28,7 @@ def rows_of(data: bytes, kept: tuple[int, ...] = ()) -> tuple[UnitRows, bytes]:
         start = position + frame.body
         crc = zlib.crc32(data[start : start + frame.body_length])
         if len(starts) not in kept and frame.body_length >= 4:
-            expected[start : start + frame.body_length] = stand_in(frame.body_length, crc)
+            expected[start : start + frame.body_length] = stand_ins([frame.body_length], [crc])[0]
         starts.append(position)
         bodies.append(start)
         lengths.append(frame.body_length)
