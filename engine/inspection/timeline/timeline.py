@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -283,9 +284,11 @@ class _Finder:
                 )
 
     def _add_deleted(self) -> None:
-        first = self._store.log.min_offset
-        if first <= 0 or not self.scan.units:
-            return
+        first, files = self._store.log.min_offset, self._store.log.files
+        if first <= 0 or not self.scan.units or self._store.paths is None:
+            return  # one file of a log says nothing about the others
+        if any(file.end_offset != later.start_offset for file, later in pairwise(files)):
+            return  # files are missing in the middle, too: they may be in other folders
         time = self._timeline.first_stored
         message = sentence(
             "The log begins at offset {offset:,}: {n:,} bytes in front are gone, with everything stored before {time}",
