@@ -24,7 +24,6 @@ WHOLE_STORE = (
     ["groups"],
     ["positions"],
     ["waiting"],
-    ["timeline"],
     ["config"],
     ["index", "--entries"],
     ["timeline"],
