@@ -134,7 +134,8 @@ def test_every_shell_line_works_as_printed(place: Path, capsys: pytest.CaptureFi
 def test_every_command_in_the_readme_exists() -> None:
     named = set(re.findall(r"^storescope ([\w-]+)", readme.README, re.MULTILINE)) - {"COMMAND", "view"}
     assert len(named) > 10
-    assert named <= set(engine.cli.main.COMMANDS) | {"queryMsgByKey", "set-offset"}
+    of_offsets = {"set-offset", "resetOffsetByTime", "skipAccumulatedMessage", "cloneGroupOffset", "restore-offsets"}
+    assert named <= set(engine.cli.main.COMMANDS) | {"queryMsgByKey"} | of_offsets
 
 
 def test_examples_with_spark_are_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
