@@ -22,6 +22,7 @@ from engine.inspection.salvage.sources import Source, StoreUnits, image_source, 
 from engine.inspection.salvage.unit_runs import Finds, HeadFragment, RunSearch, UnitRun
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.mapped.image_file import ImageFile
+from engine.sentences import msgid
 
 Verdict = Literal["whole", "reassembled", "conflict", "inBody", "unproven", "damaged", "head", "tail", "lost"]
 """``whole``: all bytes in one place; ``reassembled``: from several places; ``conflict``: whole, but the store has
@@ -46,16 +47,16 @@ WORDS: dict[Verdict, str] = {
 EVIDENCE_WORDS = {
     "magic": "magic code",
     "lengths": "all lengths agree",
-    "bodyCrc": "body CRC",
-    "propertyCrc": "property CRC",
-    "ownPlace": "its offset is its place in the file",
-    "unitBefore": "a unit ends where it begins",
-    "unitBehind": "a unit begins where it ends",
-    "queueEntry": "its queue entry",
-    "storeHost": "host of this store",
-    "missingInLog": "missing in the log",
-    "beforeLog": "in front of the log",
-    "behindLog": "behind the end of the log",
+    "bodyCrc": msgid("body CRC"),
+    "propertyCrc": msgid("property CRC"),
+    "ownPlace": msgid("its offset is its place in the file"),
+    "unitBefore": msgid("a unit ends where it begins"),
+    "unitBehind": msgid("a unit begins where it ends"),
+    "queueEntry": msgid("its queue entry"),
+    "storeHost": msgid("host of this store"),
+    "missingInLog": msgid("missing in the log"),
+    "beforeLog": msgid("in front of the log"),
+    "behindLog": msgid("behind the end of the log"),
     "noBodyCrc": "no body CRC stored",
     "otherStoreHost": "another host",
     "otherUnitInStore": "the store has another message there",

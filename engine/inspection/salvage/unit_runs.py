@@ -28,7 +28,7 @@ from engine.codec.unit_search import (
 from engine.inspection.log_reader import LogReader
 from engine.inspection.salvage.sources import Readable, Source, StoreUnits
 
-WINDOW_BYTES = 1 << 19
+WINDOW_BYTES = 1 << 20
 """Bytes read at a time: they stay in the second-level cache until they are searched."""
 _MARGIN_BYTES = 1 << 16
 """Bytes read behind a range: a unit that begins in it may end there."""
