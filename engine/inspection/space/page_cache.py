@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import CannotRead
 from engine.mapped.page_residency import ResidencyUnknown, page_map
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -76,6 +77,8 @@ def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
 
 def log_cache(store: StoreSnapshot, max_files: int = MAX_FILES, cells: int = CELLS) -> PageCache:
     """The page cache of the newest ``max_files`` files of the log alone."""
+    if store.capsule is not None:
+        return PageCache(why=sentence("a capsule does not say what was in memory"))
     files = list(store.log.files)[-max_files:]
     total = sum(file.size for file in files) or 1
     file_caches: list[FileCache] = []

@@ -6,6 +6,7 @@ from handmade_stores import HandmadeStore
 
 from engine.errors import CannotRead
 from engine.inspection import open_store
+from engine.inspection.capsule_making import make_capsule
 from engine.inspection.space import page_cache
 from engine.mapped.page_residency import ResidencyUnknown
 
@@ -58,3 +59,12 @@ def test_an_unreadable_log_is_not_reported_as_empty(tmp_path, monkeypatch):
     monkeypatch.setattr(page_cache, "page_map", refuse)
     with open_store(_root(tmp_path)) as store:
         assert [kind.kind for kind in page_cache.page_cache(store).kinds] == ["consumequeue", "index"]
+
+
+def test_of_a_capsule_nothing_is_known(tmp_path):
+    """Space reported that no byte of a capsule's files was in memory."""
+    with open_store(_root(tmp_path)) as store:
+        make_capsule(store, tmp_path / "x.capsule", 1)
+    with open_store(tmp_path / "x.capsule") as store:
+        actual_page_cache = page_cache.page_cache(store)
+    assert (actual_page_cache.files, actual_page_cache.why) == ((), "a capsule does not say what was in memory")
