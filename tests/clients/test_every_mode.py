@@ -186,10 +186,16 @@ def test_a_store_of_each_mode_is_read_as_its_broker_reads_it(
     assert name != "tiered" or (mode.store / "config" / "tieredStoreMetadata.json").exists()
 
     found = [record for record in _ours(mode, "check") if record["type"] == "finding"]
-    assert [record for record in found if record["severity"] not in MAY_BE_REPORTED] == []
+    graver = [record["id"] for record in found if record["severity"] not in MAY_BE_REPORTED]
+    if clean:
+        assert graver == []
+    else:  # it was not closed, and what it had only in memory is dispatched by the next start
+        assert "AB01" in graver
+        assert set(graver) <= {"AB01", "CQ10", "RP01"}
     for key in ("K0", "K77", "K149"):
         (result,) = [record for record in _ours(mode, "where", key) if record["type"] == "whereResult"]
-        assert result["verdict"] in ("found", "consumed", "notConsumed"), (key, result["verdict"])
+        verdicts = {"found", "consumed", "notConsumed"} | (set() if clean else {"notYetDispatched"})
+        assert result["verdict"] in verdicts, (key, result["verdict"])
     progress = {
         (record["topic"], record["queueId"]): record["offset"]
         for record in _ours(mode, "groups")

@@ -20,9 +20,10 @@ from engine.inspection.check.queues import QueueCheck, QueueWithoutFolder
 from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
-from engine.releases import compared_with
+from engine.releases import compared_with, rules_of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
+from engine.rules.queue_sides import writes_both
 from engine.sentences import plural, sentence
 from engine.store.recovery.plan import RecoveryPlan, file_limit_words
 from engine.system_names import HALF_TOPIC, LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC, SYSTEM_PREFIX
@@ -65,6 +66,7 @@ class UndispatchedUnits:
         self._starts = starts
         self._live = store.lock_state == "held"
         self._in_rocksdb = store.rocksdb_queues is not None
+        self._beside_files = self._in_rocksdb and writes_both(store.config)
         self.short: dict[Key, int] = {}
 
     def _queue_folder(self) -> Path:
@@ -84,13 +86,22 @@ class UndispatchedUnits:
             n=units,
             queues=len(homes),
         )
+        happened = sentence("the store lost all its consume queues")
+        if self._beside_files:
+            text = plural(
+                "The RocksDB that consumers read has no consume queues; the log has {n:,} unit for {queues:,} of them",
+                "The RocksDB that consumers read has no consume queues; the log has {n:,} units for {queues:,} of them",
+                n=units,
+                queues=len(homes),
+            )
+            happened = sentence("the RocksDB that consumers read has no consume queues")
         assert self._store.paths is not None
         folder = str(self._queue_folder())
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in homes.items()})
         evidence = {
             "units": units,
             "firstUnit": first_unit,
-            HAPPENED: sentence("the store lost all its consume queues"),
+            HAPPENED: happened,
         }
         evidence |= self._left_out(left_out)
         kind = "gone" if severity is None else "again"
@@ -184,7 +195,9 @@ class UndispatchedUnits:
         dispatched_count = sum(units.values()) - lost
         count = lost + dispatched_count
         if not lost:
-            other_plan = self._starts.plan(compared_with(plan.release))
+            other_release = compared_with(plan.release)
+            reads_files = self._beside_files and not rules_of(other_release).chooses_queue_side
+            other_plan = None if reads_files else self._starts.plan(other_release)
             leaves = (
                 sum(_left_out_by(other_plan, units).values()) if other_plan is not None and other_plan.will_start else 0
             )

@@ -154,3 +154,17 @@ def test_a_wrong_entry_in_files_is_no_reason_to_read_the_files(root):
         (finding,) = (item for item in check(store) if isinstance(item, Finding) and item.id == "CQ19")
     assert finding.severity == "warn"
     assert "Do not take the line combineCQPreferCQType=defaultRocksDB out" in finding.next_step
+
+
+def test_a_rocksdb_without_rows_beside_whole_files_is_not_called_a_store_without_queues(root):
+    """A killed broker of 5.4.0 had its rows in memory only; it was said that 4.9, which reads the files, leaves all
+    messages out.
+    """
+    made_rocksdb.make_database(root / "consumequeue_rocksdb", {"default": {}, "offset": {}})
+    (root / "abort").write_text("4711")
+    with open_store(root, from_mapping(READS_ROCKSDB)[0]) as store:
+        store.release = "5.4"
+        (finding,) = (item for item in check(store) if isinstance(item, Finding) and item.id == "CQ10")
+    assert finding.message.startswith("The RocksDB that consumers read has no consume queues")
+    assert "4.9" not in finding.message
+    assert "next start" in finding.message
