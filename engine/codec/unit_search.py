@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import properties
+from engine.codec import dledger, properties
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, check_frame
 from engine.codec.unit_flavours import BY_MAGIC, MAGIC_BYTES, MAX_PROPERTIES_BYTES, PREFIX
 
@@ -23,6 +23,7 @@ _HEAD = struct.Struct(">iIiiiqqiq")
 _I64 = struct.Struct(">q")
 _EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
 _LATEST_MS = 4_102_444_800_000  # 2100
+_ENTRY = dledger.MAGIC.to_bytes(4, "big")
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 _TEXT_CONTROLS = (1, 2, 9, 10, 13)  # what a client may write into a value, and the two separators
 
@@ -103,6 +104,8 @@ def judge_end(unit: bytes, physical_offset: int, following: bytes) -> EndVerdict
     if len(following) < 8:
         is_one_page = (physical_offset + max(proven_to - 1, 0)) // PAGE_BYTES == (end - 1) // PAGE_BYTES
         return "proven" if is_one_page else "open"
+    if following.startswith(_ENTRY):
+        return "proven"
     magic = following[4:8]
     if magic in MAGIC_BYTES and len(following) >= FOLLOWING_BYTES:
         return "proven" if _I64.unpack_from(following, 28)[0] == end else "wrong"

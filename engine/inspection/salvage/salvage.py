@@ -243,11 +243,10 @@ class SalvageSearch:
     def _open_ends(self) -> Iterator[tuple[int, Iterator[_Candidate]]]:
         """Yield units of which another reading is not proven, by their offsets."""
         assert self._reassembly is not None
-        enclosed = self._enclosed_runs()
+        enclosed, doubtful = self._enclosed_runs(), {offset for offset, _ in self._units.doubtful}
         for run in self._finds.open_ends:
-            source = self._sources[run.source]
-            is_readable = source.start_offset == -run.shift  # at its own place, where the store reads it
-            if run.physical_offset not in self._reassembly.solved and not is_readable:
+            is_read = self._sources[run.source].start_offset == -run.shift and run.physical_offset in doubtful
+            if run.physical_offset not in self._reassembly.solved and not is_read:
                 candidates = list(self._units_of(run, is_enclosed=run in enclosed))
                 yield run.physical_offset, iter([replace(candidate, is_end_open=True) for candidate in candidates])
         for unit in self._reassembly.open_ends:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from raw_units import raw_blank, raw_unit, with_property_crc
 
+from engine.codec import dledger
 from engine.codec.unit_search import find_magics, judge_end, read_head, read_tail
 
 PAGE = 4096
@@ -55,6 +56,7 @@ def test_the_end_of_a_unit_gives_its_topic_and_properties():
         (0, b"", "proven"),
         (0, raw_unit(len(raw_unit(0)))[:40], "proven"),
         (0, raw_blank(100), "proven"),
+        (0, dledger.MAGIC.to_bytes(4, "big") + b"the header of the next entry in a DLedger log", "proven"),
         (0, bytes(40), "proven"),
         (0, raw_unit(99)[:40], "wrong"),
         (0, b"other text, other text", "open"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,12 @@ def test_the_end_of_a_message_names_its_topic(written: WrittenStore, tmp_path: P
     (tail,) = [row for row in rows if row.verdict == "tail"]
     assert (tail.topic, tail.keys, tail.doubts) == ("Orders", ["k1"], ("noHead",))
     assert raw_unit() not in data[:10]
+
+
+def test_messages_that_a_dledger_leader_replaced_are_found(golden: Callable[[str], Path]) -> None:
+    """They were taken for beginnings without an end: the header of the next entry follows, not a unit."""
+    rows = salvage(golden("dledger-replaced-5.5.1"), [])
+    assert {row.verdict for row in rows} == {"whole"}
+    assert len(rows) == 21
+    assert "Doomed" in {row.topic for row in rows}
+    assert all({"ownPlace", "behindLog", "bodyCrc"} <= {*row.evidence} for row in rows)
