@@ -171,7 +171,8 @@ class _Making:
         directory.files += self._list(root, "", (root.resolve(),))
         self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
         self.summary.store_bytes = sum(entry.size for entry in directory.files if stat.S_ISREG(entry.mode))
-        for number, entry in enumerate(directory.files):
+        # Of a running store: what leads into the log first, the log last, so that nothing leads behind its end.
+        for number, entry in sorted(enumerate(directory.files), key=lambda item: _reading_order(item[1].path)):
             if stat.S_ISREG(entry.mode):
                 self._write_file(writer, number, entry)
             else:
@@ -331,15 +332,14 @@ class _IndexFile:
         self._entries_start = index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots
 
     def write(self) -> None:
+        header = self._file.read(0, index_columns.HEADER_BYTES)
         hashes, entries_stop = self._read_hashes()
         links = index_columns.links_of(hashes, self._slots)
-        self._making.add_bytes(
-            self._writer, self._number, 0, index_columns.HEADER_BYTES, self._file.read(0, index_columns.HEADER_BYTES)
-        )
+        self._making.add_bytes(self._writer, self._number, 0, index_columns.HEADER_BYTES, header)
         for start in range(index_columns.HEADER_BYTES, self._entries_start, _SLOTS_PIECE_BYTES):
             self._write_slots(start, min(_SLOTS_PIECE_BYTES, self._entries_start - start), links.slots)
         for start in range(self._entries_start, entries_stop, _ENTRIES_PIECE_BYTES):
-            self._write_entries(start, min(_ENTRIES_PIECE_BYTES, entries_stop - start), links.previous)
+            self._write_entries(start, min(_ENTRIES_PIECE_BYTES, entries_stop - start), hashes, links.previous)
         self._making.advance(entries_stop)
         self._making.write_bytes(self._writer, self._number, self._file, entries_stop)
 
@@ -374,14 +374,34 @@ class _IndexFile:
             encoded = index_columns.encode_slots(data, expected)
             self._writer.add(self._number, BlockKind.INDEX_SLOTS, start, size, encoded)
 
-    def _write_entries(self, start: int, size: int, previous: npt.NDArray[np.int32]) -> None:
+    def _write_entries(
+        self, start: int, size: int, hashes: npt.NDArray[np.int32], previous: npt.NDArray[np.int32]
+    ) -> None:
         first = (start - self._entries_start) // index_columns.ENTRY_BYTES
-        expected = previous[first : first + size // index_columns.ENTRY_BYTES]
+        rows = slice(first, first + size // index_columns.ENTRY_BYTES)
         data = self._file.read(start, size)
         if len(data) < size:  # it could be read a moment ago
             raise CannotRead(sentence("the file changed while it was read"), file=self._file.path, offset=start)
-        encoded = index_columns.encode_entries(data, expected)
+        encoded = index_columns.encode_entries(_as_it_was(data, hashes[rows]), previous[rows])
         self._writer.add(self._number, BlockKind.INDEX_ENTRIES, start, size, encoded)
+
+
+def _as_it_was(data: bytes, hashes: npt.NDArray[np.int32]) -> bytes:
+    """Return entries without those that a running broker added since their ``hashes`` were read: links follow from
+    these.
+    """
+    entries = np.frombuffer(bytearray(data), INDEX_ENTRY)
+    changed = entries["key_hash"] != hashes
+    if not changed.any():
+        return data
+    entries[changed & (hashes == 0)] = np.zeros(1, INDEX_ENTRY)
+    entries["key_hash"] = hashes
+    return entries.tobytes()
+
+
+def _reading_order(path: str) -> int:
+    """Return 0 for index files, 1 for other parts that lead into the log, 2 for the log and everything unknown."""
+    return 0 if path.startswith("index/") else 1 if path.startswith(_PARTS_WITHOUT_UNITS) else 2
 
 
 def _queue_block(data: bytes) -> tuple[BlockKind, bytes]:

@@ -32,6 +32,29 @@ def test_damage_is_kept_up_to_a_limit_and_left_out_beyond_it(tmp_path, monkeypat
         assert {item.error for item in of_capsule.unread} == {"left out of the capsule"}
 
 
+def test_entries_that_a_broker_changes_meanwhile_do_not_change_the_links(tmp_path, monkeypatch):
+    """Links follow from the hashes that were read first: an entry of another hash would lead elsewhere."""
+    root = healthy().write(tmp_path / "store")
+    index = min((root / "index").iterdir())
+    before = index.read_bytes()
+    with open_store(root) as store:
+        entry_start = 40 + 4 * store.index_files()[0].slots + 20 * 5
+    links_of = capsule_making.index_columns.links_of
+
+    def links_of_a_changing_file(hashes, slot_count):
+        index.write_bytes(before[:entry_start] + bytes(4) + before[entry_start + 4 :])
+        return links_of(hashes, slot_count)
+
+    monkeypatch.setattr(capsule_making.index_columns, "links_of", links_of_a_changing_file)
+    with open_store(root) as store:
+        make_capsule(store, tmp_path / "x.capsule", NOW)
+    monkeypatch.undo()
+    assert index.read_bytes() != before
+    with open_store(tmp_path / "x.capsule") as store:
+        reader = store.index_files()[0]
+        assert reader.file.read(0, reader.size) == before
+
+
 def test_a_part_of_a_store_is_refused(tmp_path):
     root = healthy().write(tmp_path / "store")
     with open_store(root / "commitlog") as store, pytest.raises(UsageError, match="found a part of one"):
