@@ -182,7 +182,8 @@ def _as_repair(plan: _Plan) -> Repair:
     certainty: Certainty = "likely" if plan.unverified or plan.unnamed_bytes or plan.is_place_guessed else "certain"
     title = sentence("Mend the damaged bytes of the commit log")
     all_gains, all_costs = join("; ", gains), join("; ", costs)
-    return Repair(NAME, mendable.LOG, title, tuple(plan.patches), all_gains, all_costs, certainty, len(plan.replaced))
+    new_units = len(plan.replaced) + len(plan.restored)
+    return Repair(NAME, mendable.LOG, title, tuple(plan.patches), all_gains, all_costs, certainty, new_units)
 
 
 def _names(lost: Sequence[LostUnit | Unit]) -> str:

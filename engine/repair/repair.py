@@ -19,8 +19,8 @@ class Repair:
     """Patches that belong together: they are applied all or not at all.
 
     ``name`` is what a person types, ``rules`` are the findings that it mends. ``gains`` and ``costs`` are sentences,
-    ``costs`` is "" if nothing is lost by it. ``placeholders`` counts the units that are new in the log, in the
-    place of lost messages.
+    ``costs`` is "" if nothing is lost by it. ``new_units`` counts the units of the log that no start has read before:
+    messages that can be read again, and placeholders of lost ones.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Repair:
     gains: str
     costs: str = ""
     certainty: Certainty = "certain"
-    placeholders: int = 0
+    new_units: int = 0
 
     def record(self) -> dict[str, Any]:
         """Return the repair as JSON has it; its patches have records of their own."""

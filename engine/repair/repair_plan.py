@@ -76,12 +76,12 @@ class State:
         """Return True if one of the starts loses less than that of ``current``."""
         return any(lost_by(start) < lost_by(today) for start, today in zip(self.starts, current.starts, strict=True))
 
-    def is_worse_than(self, current: State, placeholders: int = 0) -> bool:
+    def is_worse_than(self, current: State, new_units: int = 0) -> bool:
         """Return True if a start of this store fails where that of ``current`` does not, or loses more than it and
-        ``placeholders``, which are new units without content.
+        ``new_units``, which no start has read before.
         """
         pairs = zip(self.starts, current.starts, strict=True)
-        return any(_is_worse(start, today, placeholders) for start, today in pairs)
+        return any(_is_worse(start, today, new_units) for start, today in pairs)
 
 
 def lost_by(start: RecoveryPlan) -> int:
@@ -90,10 +90,10 @@ def lost_by(start: RecoveryPlan) -> int:
     return sum(loss.messages for loss in losses if loss is not None) + start.misnumbered
 
 
-def _is_worse(start: RecoveryPlan, current: RecoveryPlan, placeholders: int) -> bool:
+def _is_worse(start: RecoveryPlan, current: RecoveryPlan, new_units: int) -> bool:
     if start.will_start != current.will_start:
         return current.will_start
-    return lost_by(start) > lost_by(current) + placeholders
+    return lost_by(start) > lost_by(current) + new_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def plan_repairs(
             repair = replace(repair, patches=(*repair.patches, *redirected))
         with open_store(path, config, [*patches, *repair.patches]) as store:
             mended = _state(store, release, cancel, progress)
-        if mended.is_worse_than(state, repair.placeholders):
+        if mended.is_worse_than(state, repair.new_units):
             continue
         if name == state_files.START and not mended.loses_less_than(state):
             continue

@@ -101,7 +101,7 @@ def _as_repair(patches: list[Patch], filled: list[Salvaged], left_out: int) -> R
     rules = mendable.LOG | mendable.MISSING_FILES | mendable.LENGTHS
     title = sentence("Fill holes of the commit log with the messages that were there")
     new_units = len(filled)  # a start that cuts the log in front of them loses them again: that is not worse than today
-    return Repair(NAME, rules, title, tuple(patches), gains, costs if left_out else "", placeholders=new_units)
+    return Repair(NAME, rules, title, tuple(patches), gains, costs if left_out else "", new_units=new_units)
 
 
 def _fitting(rows: Iterator[Salvaged]) -> tuple[list[Salvaged], int]:

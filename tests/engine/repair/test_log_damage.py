@@ -146,7 +146,7 @@ def test_messages_of_which_no_entry_is_known_are_told_by_the_queue_offsets_aroun
     repair = mended(root)
     assert repair is not None
     assert repair.certainty == "likely"
-    assert repair.placeholders == len(lost)
+    assert repair.new_units == len(lost)
     units = repair_rounds.units_of(root).values()
     placeholders = {(unit.topic, unit.queue_id, unit.queue_offset) for unit in units if repair_rounds.stands_in(unit)}
     assert placeholders == {(unit.topic, unit.queue_id, unit.queue_offset) for unit in lost}
@@ -164,7 +164,7 @@ def test_bytes_of_which_nothing_is_known_are_covered(tmp_path):
     at(root, lost[0].offset, bytes(lost[-1].offset + lost[-1].size - lost[0].offset))
     repair = mended(root)
     assert repair is not None
-    assert (repair.certainty, repair.placeholders) == ("likely", 0)
+    assert (repair.certainty, repair.new_units) == ("likely", 0)
     unit = repair_rounds.units_of(root)[lost[0].offset]
     assert unit.topic == filler.FILLER_TOPIC
     assert unit.end == store.units[40].offset

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import golden_stores
 import pytest
 from broken_stores import BROKEN, CONFIG
-from handmade_stores import healthy
+from handmade_stores import LOG_SIZE, healthy
+from planted_faults import patch
 
 from engine.inspection.snapshot import open_store
 from engine.inspection.written_release import release_of
@@ -68,3 +71,19 @@ def test_only_what_is_asked_for_is_planned(tmp_path):
 
 def test_every_rule_that_is_mended_is_a_rule(tmp_path):
     assert set(MENDED) - {"CQ17"} <= mendable.ALL
+
+
+def test_a_message_is_put_right_also_if_its_queue_is_lost(tmp_path):
+    """A start that dispatches none of the queue's messages does not dispatch this one either: that is no harm."""
+    store = healthy(count=60)
+    store.time += 60_000
+    for _ in range(60):
+        store.put()
+    root = store.write(tmp_path / "store")
+    unit = next(unit for unit in store.units if unit.topic == "Orders" and unit.queue_id == 0 and unit.offset > 2000)
+    shutil.rmtree(root / "consumequeue" / "Orders" / "0")
+    log = root / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}"
+    patch(log, unit.offset % LOG_SIZE, bytes([log.read_bytes()[unit.offset % LOG_SIZE] ^ 4]))
+    repairs = plan_repairs(root, None, "5.3")
+    assert [repair.name for repair in repairs.repairs][:2] == ["log", "queues"]
+    assert not {finding.id for finding in repairs.mended.findings} & {"CL01", "CQ03", "CQ10", "RP01"}
