@@ -77,6 +77,39 @@ def test_the_real_store_has_every_message_that_was_not_touched(
 
 
 @pytest.mark.parametrize("release", peer.RELEASES)
+def test_the_real_store_starts_with_files_that_were_cut_lost_renamed_or_overwritten(
+    golden, request: pytest.FixtureRequest, tmp_path: Path, release: str
+) -> None:
+    """One kind of damage a round; each message that was not touched keeps its bytes, its queue and its queue offset."""
+    first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
+    name = STORES[release]
+    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
+    untouched = account(release, tmp_path, plan, golden(name))
+    before = repair_rounds.units_of(golden(name))
+    first_kind = peer.RELEASES.index(release)  # with one round each release has another kind
+    for seed in range(first_seed, first_seed + rounds):
+        kind = repair_rounds.FILE_DAMAGE[(seed + first_kind) % len(repair_rounds.FILE_DAMAGE)]
+        rng = random.Random(f"{release} {kind} {seed}")
+        damaged, copy = tmp_path / f"damaged-{seed}", tmp_path / f"mended-{seed}"
+        shutil.copytree(golden(name), damaged)
+        (damaged / "abort").unlink(missing_ok=True)
+        if rng.random() < 0.5:
+            (damaged / "abort").touch()
+        hits = repair_rounds.damage_files(rng, damaged, kind)
+        assert main(["repair", str(damaged), "--to", str(copy), "--quiet", "--release", release[:3]]) == 0
+        repaired = account(release, tmp_path, plan, copy if copy.exists() else damaged)
+        touched = {offset for offset, unit in before.items() if any(hit.touches(unit) for hit in hits)}
+        whole = {offset: row for offset, row in untouched["messages"].items() if offset not in touched}
+        assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, (kind, seed, hits)
+        entries = {place: entry for place, entry in untouched["entries"].items() if entry[0] not in touched}
+        assert {place: repaired["entries"].get(place) for place in entries} == entries, (kind, seed, hits)
+        if kind != "last file cut":
+            assert repaired["bounds"] == untouched["bounds"], (kind, seed, hits)
+        shutil.rmtree(damaged)
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+@pytest.mark.parametrize("release", peer.RELEASES)
 def test_the_real_store_reads_on_behind_a_replaced_file(golden, tmp_path: Path, release: str) -> None:
     """Without the file and the queues 4.9 waits forever, and later releases number the messages behind it anew."""
     name, start, end = "late-queue-flush-5.5.1", 1 << 20, (1 << 20) + (1 << 19)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import struct
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,6 +77,60 @@ def damage_queues(rng: random.Random, root: Path) -> None:
                 shutil.rmtree(folder)
                 continue
         file.write_bytes(data)
+
+
+def damage_files(rng: random.Random, root: Path, kind: str) -> list[Hit]:
+    """Damage a file as disks, copies and hands do; ``kind`` is one of :data:`FILE_DAMAGE`."""
+    store = Anatomy(root)
+    last_unit = store.units[-1]
+    files = [file for file in store.log if file[1] <= last_unit.offset]
+    path, start, size = rng.choice(files[:-1])
+    match kind:
+        case "cut":
+            unit = rng.choice([unit for unit in store.units if start <= unit.offset < start + size])
+            os.truncate(path, unit.offset - start + rng.randrange(1, unit.size))
+            return [Hit(unit.offset, start + size, kind)]
+        case "last file cut":
+            unit = rng.choice(store.units[-10:])
+            path, position = store.place(unit.offset + rng.randrange(1, unit.size))
+            os.truncate(path, position)
+            return [Hit(unit.offset, 1 << 62, kind)]
+        case "too long":
+            with path.open("ab") as file:
+                file.write(bytes(rng.choice((1, 4096))))
+        case "other name":
+            name = rng.choice((f"{path.name}.bak", str(start), f"{start + 1:020d}", f"copy of {path.name}"))
+            path.rename(path.with_name(name))
+        case "lost, and all queues":
+            path, start, size = files[len(files) // 2]
+            path.unlink()
+            shutil.rmtree(root / "consumequeue")
+            return [Hit(start, start + size, kind)]
+        case "index":
+            damage_index(rng, root)
+        case "checkpoint":
+            newest = last_unit.store_timestamp + 10**10
+            content = rng.choice((b"", bytes(4096), rng.randbytes(4096), struct.pack(">qqq", *[newest] * 3)))
+            (root / "checkpoint").write_bytes(content)
+    return []
+
+
+FILE_DAMAGE = ("cut", "last file cut", "too long", "other name", "lost, and all queues", "index", "checkpoint")
+
+
+def damage_index(rng: random.Random, root: Path) -> None:
+    """Overwrite a part of an index file, cut it, or empty it."""
+    file = rng.choice(sorted((root / "index").iterdir()))
+    size = file.stat().st_size
+    match rng.choice(("header", "entries", "cut", "empty")):
+        case "header":
+            patch(file, 0, bytes(40))
+        case "entries":
+            patch(file, rng.randrange(size // 4, size - 100), rng.randbytes(60))
+        case "cut":
+            os.truncate(file, size // 2)
+        case "empty":
+            os.truncate(file, 0)
 
 
 def units_of(root: Path) -> dict[int, Unit]:
