@@ -9,9 +9,11 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from salvage_rounds import KINDS, play
 
 ROUNDS = int(os.environ.get("STORESCOPE_SALVAGE", str(len(KINDS))))
+pytestmark = pytest.mark.timeout(60 + ROUNDS)
 
 
 def test_units_whose_bytes_are_all_there_are_found_and_none_is_invented(tmp_path: Path) -> None:
