@@ -5,6 +5,7 @@ an empty message that says so (4.9).
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -22,16 +23,28 @@ pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(40
 TOPIC = {"broker-orders-4.9.7": "OrderEvents", "broker-orders-5.5.1": "OrderEvents"}
 
 
-@pytest.mark.parametrize(("name", "release"), [("broker-orders-4.9.7", "4.9.7"), ("broker-orders-5.5.1", "5.5.0")])
+@pytest.mark.parametrize(
+    ("name", "release", "damage"),
+    [
+        ("broker-orders-4.9.7", "4.9.7", "zeros"),
+        ("broker-orders-4.9.7", "4.9.7", "cut"),
+        ("broker-orders-5.5.1", "5.5.0", "zeros"),
+        ("broker-orders-5.5.1", "5.5.0", "cut"),
+        ("broker-orders-5.5.1", "5.5.0", "lost, and all queues"),
+    ],
+)
 def test_a_consumer_gets_every_message_that_was_not_touched(
-    golden, monkeypatch, tmp_path: Path, name: str, release: str
+    golden, monkeypatch, tmp_path: Path, name: str, release: str, damage: str
 ) -> None:
     place = tmp_path / "cluster"
     damaged = Path(shutil.copytree(golden(name), tmp_path / "damaged"))
     before = repair_rounds.units_of(damaged)
     of_topic = [unit for unit in before.values() if unit.topic == TOPIC[name]]
     first = of_topic[len(of_topic) // 3]
-    hits = [repair_rounds.overwrite_with_zeros(damaged, first.offset - 10, 4096)]
+    if damage == "zeros":
+        hits = [repair_rounds.overwrite_with_zeros(damaged, first.offset - 10, 4096)]
+    else:
+        hits = repair_rounds.damage_files(random.Random(1), damaged, damage)
     (damaged / "abort").touch()
     assert main(["repair", str(damaged), "--to", str(place / "store"), "--quiet"]) == 0
     after = repair_rounds.units_of(place / "store")
