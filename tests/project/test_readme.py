@@ -101,6 +101,7 @@ def arguments(command: str, place: Path) -> list[str]:
         "STORE": str(new) if put else str(copied),
         "STORE…": str(copied),
         "SRC": str(place / "sample"),
+        "REPLICA": str(place / "sample"),
         "DST": str(new),
         "DIR": str(place / "out"),
         "FOLDER": str(files[-1]) if files else "FOLDER",
