@@ -37,7 +37,7 @@ class BadCapsule(StoreError):
 
 
 class BlockKind(IntEnum):
-    """What a block's bytes are, and how the range of the file comes from them."""
+    """The meaning of a block's bytes: how the range of the file comes from them."""
 
     ZERO = 0
     """Only zero bytes; nothing is stored."""
@@ -52,7 +52,7 @@ class BlockKind(IntEnum):
     QUEUE_ENTRIES = 5
     """Entries of a consume queue by columns (:mod:`engine.capsule.queue_columns`)."""
     INDEX_SLOTS = 6
-    """What differs in the slots of an index file (:mod:`engine.capsule.index_columns`)."""
+    """The differences in the slots of an index file (:mod:`engine.capsule.index_columns`)."""
     INDEX_ENTRIES = 7
     """Entries of an index file by columns."""
 
@@ -95,7 +95,7 @@ class CapsuleFile:
 
 @dataclass(slots=True)
 class Directory:
-    """What a capsule contains, but for its blocks. ``store`` is the folder's name, ``made_ms`` the time (ms)."""
+    """The content of a capsule, without its blocks. ``store`` is the folder's name, ``made_ms`` the time (ms)."""
 
     store: str
     made_ms: int

@@ -24,7 +24,7 @@ _HASH, _OFFSET, _TIME, _PREVIOUS = INDEX_ENTRY.names or ()
 
 
 class Links(NamedTuple):
-    """What follows from the hashes: the last entry of each slot, and the previous entry of each entry; 0 for none."""
+    """Numbers that follow from the hashes: last entry of each slot, previous entry of each entry; 0 for none."""
 
     slots: Int32
     previous: Int32

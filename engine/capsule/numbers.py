@@ -29,7 +29,7 @@ _MAX_DIGITS: Final = 18
 
 
 class TextForm(IntEnum):
-    """How a column of texts is written."""
+    """The way a column of texts is written."""
 
     SAME = 0
     """One text for all rows."""

@@ -1,4 +1,4 @@
-"""Whether a path is a capsule, and the refusal of everything that would write into one. Loads nothing large."""
+"""Recognise capsules, and refuse everything that would write into one. Loads nothing large."""
 
 from __future__ import annotations
 

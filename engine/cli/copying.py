@@ -289,7 +289,7 @@ class _Copy:
 
 
 def _is_good(block: UnitColumns) -> npt.NDArray[np.bool_]:
-    """Which rows are of this place, with the CRC that they say."""
+    """Rows of this place, with the CRC that they say."""
     good: npt.NDArray[np.bool_] = (block["crc"] != BAD) & (block["physical_offset"] == block["offset"])
     return good
 

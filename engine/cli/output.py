@@ -296,7 +296,7 @@ class _Table:
             self._write(cells)
 
     def _leave_room(self, rows: list[list[str]], rows_follow: bool) -> None:
-        """Where rows follow, widen columns of numbers by a digit; those that grow from row to row, by three."""
+        """Widen columns of numbers by a digit where rows follow; those that grow from row to row, by three."""
         for i, column in enumerate(self.columns):
             if rows_follow and column.kind == "number" and self._widths[i] > 2:
                 self._widths[i] += 4 if len(rows[-1][i]) > len(rows[0][i]) else 2

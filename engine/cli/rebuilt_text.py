@@ -9,7 +9,7 @@ from engine.english import number_of
 
 
 class Built(Protocol):
-    """What was built for one store."""
+    """The trees that were built for one store."""
 
     units: int
     queues: int

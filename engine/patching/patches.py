@@ -40,7 +40,7 @@ class Patch:
 
     @property
     def action(self) -> str:
-        """What happens to the file, as JSON has it."""
+        """The kind of change of the file, as JSON has it."""
         return self.kind
 
     def record(self, number: int = 1) -> dict[str, Any]:

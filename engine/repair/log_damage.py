@@ -76,7 +76,7 @@ class _Plan:
     shortened: list[str] = field(default_factory=list)
     """Messages put right without a property, which is too long for a broker: their names and that of the property."""
     is_place_guessed: bool = False
-    """Whether a placeholder stands for a message of which only the queue offset is known."""
+    """True if a placeholder stands for a message of which only the queue offset is known."""
     unverified: int = 0
     """Messages put right whose body cannot be checked, because its CRC was overwritten too."""
 
@@ -198,7 +198,7 @@ class _LogMender:
         self._store = store
         self._log = store.log
         self._property_crc = False
-        """Whether the broker adds a CRC of its own to the properties, as the unit behind the place shows."""
+        """True if the broker adds a CRC of its own to the properties, as the unit behind the place shows."""
         self._without_place: dict[int, list[QueuePlace]] = {}
         """By the start of a damaged place: messages that were there, of which no queue entry says where."""
         self.plan = _Plan()

@@ -32,7 +32,7 @@ COMMAND = "repair"
 
 @dataclass(frozen=True, slots=True)
 class MendedStore:
-    """What was changed in a store: ``folder`` holds the backup, ``files`` and ``bytes`` are its size."""
+    """The change of a store: ``folder`` holds the backup, ``files`` and ``bytes`` are its size."""
 
     path: Path
     folder: Path

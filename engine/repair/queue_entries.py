@@ -51,7 +51,7 @@ class _Entries:
 
     @property
     def first_offset(self) -> int:
-        """Where the first message of the queue begins in the log."""
+        """The offset in the log of the queue's first message."""
         return int(self.rows[0]["physical_offset"][0])
 
     def joined(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:

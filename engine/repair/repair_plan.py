@@ -1,4 +1,4 @@
-"""What could be mended in a store: every repair that fits, tried one after the other on the store as the ones before
+"""Plan the repairs of a store: every repair that fits, tried one after the other on the store as the ones before
 would leave it (docs/formats/repair.md).
 
 A repair is offered only if the next start loses no more with it than without it.

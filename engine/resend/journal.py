@@ -51,7 +51,7 @@ class Identity(NamedTuple):
 
 
 class Journal:
-    """What was sent so far. ``create`` and every line write; reading changes nothing.
+    """The messages that were sent so far. ``create`` and every line write; reading changes nothing.
 
     A journal of which the file is absent is empty until :meth:`create`. Raises :class:`StoreLocked` if another
     process writes it, :class:`UsageError` if the file is something else, :class:`StoreError` if it is damaged.

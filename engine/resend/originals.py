@@ -1,4 +1,4 @@
-"""What a stored message was when its producer sent it: its topic, and its properties without those of brokers.
+"""Restore a stored message as its producer sent it: its topic, and its properties without those of brokers.
 
 A retry, a dead letter, a delayed message and a half message are copies that a broker stored in another topic; their
 properties name the original topic (docs/formats/delays.md, docs/formats/transactions.md). Pure.

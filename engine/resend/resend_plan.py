@@ -1,4 +1,4 @@
-"""What a resend will send: which messages, to which topics, and which it leaves out and why. It only reads."""
+"""Plan a resend: which messages go to which topics, and which are left out and why. Nothing is sent or written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.sentences import sentence
 
 
 class Decision(StrEnum):
-    """What becomes of a chosen message."""
+    """The decision about a chosen message."""
 
     SEND = "send"
     ALREADY_SENT = "alreadySent"

@@ -54,7 +54,7 @@ class FindingsModel:
     """True if the store has grown since it was checked."""
     checked_bytes: int = 0
     error: str = ""
-    """Why the last check ended early."""
+    """The reason why the last check ended early."""
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What the mend of a store itself changes, and what undoing it restores, in words. No Qt."""
+"""Describe what the mend of a store changes, and what undoing it restores. No Qt."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class RecoveryCommands(QObject):
 
     @property
     def _refusal(self) -> str:
-        """Why no copy of this store can be recovered here."""
+        """The reason why no copy of this store can be recovered here."""
         return self._session.writing_refusal if self._session is not None else ""
 
     def _able(self) -> None:

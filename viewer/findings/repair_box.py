@@ -80,7 +80,7 @@ class RepairBox(QDialog):
         self._writing = ""
         """Title of the job that writes; "" while none does."""
         self.outcome = ""
-        """What the last change of the store itself did."""
+        """The result of the last change of the store itself."""
         self.model = RepairModel(session.bench)
         self.setObjectName("repair.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

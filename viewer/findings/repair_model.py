@@ -107,7 +107,7 @@ class RepairModel:
 
     @property
     def misfit(self) -> str:
-        """Why the taken patches do not fit to the store together; "" if they do."""
+        """The reason why the taken patches do not fit to the store together; "" if they do."""
         return self._misfits.get(self.taken, "")
 
     def take(self, name: str, *, taken: bool) -> None:
@@ -375,7 +375,7 @@ class PatchRow:
 
     @property
     def title(self) -> str:
-        """What the patch belongs to."""
+        """The repair to which the patch belongs."""
         return plain(engine_words(self.repair.title)) if self.repair is not None else tr("own patch")
 
     @property
@@ -384,7 +384,7 @@ class PatchRow:
 
     @property
     def costs(self) -> str:
-        """What the patch costs; "" for a patch of the user's that does not say it."""
+        """The cost of the patch; "" for a patch of the user's that does not say it."""
         if self.repair is None:
             return engine_words(self.patch.costs)
         return engine_words(self.patch.costs or self.repair.costs) or tr("nothing")

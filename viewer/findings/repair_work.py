@@ -1,4 +1,4 @@
-"""What can be mended in a store, a mended copy of it, and the mend of the store itself. No Qt.
+"""Plan repairs, write a mended copy, and mend the store itself, for the repair window. No Qt.
 
 A copy grows under a hidden name beside its place: a stop at any moment leaves nothing behind. What the mend of the
 store itself changes is saved beside the store first, and a stop takes it back.

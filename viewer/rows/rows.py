@@ -196,7 +196,7 @@ class RowsModel:
         return next(numbers, 0)
 
     def head_note(self) -> str:
-        """Where the rows are, and whether these are all."""
+        """The place of the rows; it says if these are not all."""
         rows_read = self.rows_read
         if rows_read is None or not rows_read.folder:
             return tr("what a broker keeps in a RocksDB and not in files")

@@ -17,7 +17,7 @@ MAX_STEPS = 200
 
 @dataclass(frozen=True, slots=True)
 class BenchState:
-    """What is staged: the repairs and patches that are left out, and the patches that the user made or opened."""
+    """The staged changes: the repairs and patches that are left out, and the patches that the user made or opened."""
 
     left_repairs: frozenset[str] = frozenset()
     left_patches: frozenset[Patch] = frozenset()

@@ -102,9 +102,9 @@ class WaitingModel:
     error: str = ""
     is_stopped: bool = False
     kind_counts: Counter[str] = field(default_factory=Counter)
-    """Of the last read without a choice of a kind."""
+    """The kinds of the last read without a choice of a kind."""
     group_counts: Counter[str] = field(default_factory=Counter)
-    """Of the last read without a choice of a group."""
+    """The groups of the last read without a choice of a group."""
 
     def forget_store(self) -> None:
         """Forget what was read, and the choice."""

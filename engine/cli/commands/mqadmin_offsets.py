@@ -123,7 +123,7 @@ def _time(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a command sets. ``timestamp`` is given if it sets all queues of the topic to one time."""
+    """The offsets that a command sets. ``timestamp`` is given if it sets all queues of the topic to one time."""
 
     group: str
     targets: dict[MessageQueue, int]

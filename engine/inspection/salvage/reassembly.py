@@ -38,7 +38,7 @@ _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 
 
 class PagePlace(NamedTuple):
-    """Where a page of the log lies: the source's number, and position in it minus offset in the log."""
+    """The place of a page of the log: the source's number, and position in it minus offset in the log."""
 
     source: int
     shift: int

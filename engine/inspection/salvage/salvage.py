@@ -1,4 +1,4 @@
-"""What the search found, one row a unit: what it is, where, and how sure that is (docs/formats/salvage.md)."""
+"""Rows of the units that the search found: what each is, where, and how sure that is (docs/formats/salvage.md)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _MAX_NEIGHBOURS = 8
 
 
 class Place(NamedTuple):
-    """Where bytes of a unit lie."""
+    """The place of bytes of a unit."""
 
     file: str
     offset: int

@@ -62,7 +62,7 @@ class Source:
 
 @dataclass(slots=True)
 class StoreUnits:
-    """What the store's own walk reaches.
+    """The bytes that the store's own walk reaches.
 
     ``live`` are ranges of the log that hold whole units, ``damage`` the ranges between them, ``bad`` the units with a
     wrong body CRC: their offsets and sizes.

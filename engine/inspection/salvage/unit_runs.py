@@ -78,7 +78,7 @@ class HeadFragment:
 
 @dataclass(slots=True)
 class Finds:
-    """What the search of all sources brought."""
+    """The result of the search of all sources."""
 
     runs: list[UnitRun] = field(default_factory=list)
     heads: list[HeadFragment] = field(default_factory=list)

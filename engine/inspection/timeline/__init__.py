@@ -1,1 +1,1 @@
-"""What happened to a store and when, from its files alone."""
+"""Tell from a store's files alone what happened to it and when."""

@@ -1,4 +1,4 @@
-"""When index files were made, as their names say, beside the store times of their messages.
+"""Compare the times at which index files were made (their names) with the store times of their messages.
 
 An index file is named after the local time at which it was made, to the millisecond, and is made for its first message.
 A name much later than that message is an index that was built again: at a start after a crash, or by a rebuild. The

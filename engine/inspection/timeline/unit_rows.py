@@ -124,7 +124,7 @@ class UnitRowScan:
     end: int = 0
     is_complete: bool = False
     damaged_offsets: list[int] = field(default_factory=list)
-    """Where bytes are damaged or unread, in order."""
+    """Places where bytes are damaged or unread, in order."""
     traces: TraceCollector = field(default_factory=lambda: TraceCollector(is_wanted=False))
 
     def chunks(self, progress: OffsetProgress | None = None, cancelled: Cancelled | None = None) -> Iterator[Chunk]:
