@@ -530,6 +530,12 @@ def _answer(
     notes = list(start.plan.notes) if start.plan is not None else []
     if mode.name == "combined" and contents.has_dledger_log:
         unknown.append(sentence("queues in a RocksDB beside a DLedger log are not known here"))
+    if mode.name == "combined" and rules.prefers_rocksdb(configuration, release):
+        unknown.append(
+            sentence(
+                "what a start does with the queues in the RocksDB, which combineCQPreferCQType lets consumers read"
+            )
+        )
     if start.plan is None:
         unknown.insert(0, start.why_unknown)
     else:

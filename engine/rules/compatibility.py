@@ -83,6 +83,12 @@ def mode_in(settings: Mapping[str, str]) -> StorageMode:
     return MODES["combined" if values.get("rocksdbCQDoubleWriteEnable") == "true" else "files"]
 
 
+def prefers_rocksdb(configuration: Mapping[str, str] | None, release: Release) -> bool:
+    """Return True if a broker that writes both kinds of queues lets consumers read those in the RocksDB."""
+    preferred = (configuration or {}).get("combineCQPreferCQType", "").strip().lower()
+    return preferred == _ROCKSDB_TYPE[1].lower() and rules_of(release).chooses_queue_side
+
+
 class Setting(NamedTuple):
     """A line of the broker's configuration to set before the start, and what happens without it."""
 

@@ -80,6 +80,10 @@ def test_losses_of_queues_that_are_written_twice_are_not_known(golden):
     assert result.verdict == "loses"
     assert any("how many messages are lost" in text for text in result.unknown)
     assert answer(golden("clean-5.5.1"), "5.5", "combined").unknown == ()
+    preferred = {"rocksdbCQDoubleWriteEnable": "true", "combineCQPreferCQType": "defaultRocksDB"}
+    unknown = answer(golden("clean-5.5.1"), "5.5", "combined", preferred).unknown
+    assert any("combineCQPreferCQType" in sentence for sentence in unknown)
+    assert answer(golden("clean-5.5.1"), "5.5", "files", preferred).unknown == ()
 
 
 def test_offsets_of_version_0_are_not_taken_over_by_a_rocksdb(golden, tmp_path):
