@@ -16,6 +16,7 @@ PLURAL_LOOK = re.compile(r"(?<![\w,.])1 (?:[a-z]+ ){0,2}?(?P<word>[a-z]{3,}s)\b"
 NO_NOUNS = frozenset(
     (
         "this",
+        "yours",
         "has",
         "less",
         "its",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.inspection.difference_rows import Differences, Row
-from engine.inspection.store_differences import compare_logs, is_same_message, share_offsets
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 
@@ -80,6 +79,8 @@ def _order(row: Row) -> tuple[bool, int]:
 
 def read_steps(control: Control, store: StoreSnapshot, other_store: StoreSnapshot) -> DifferenceSteps:
     """Compare two logs. Raises StoreError, OSError, and what ``control.check`` raises."""
+    from engine.inspection.store_differences import compare_logs  # numpy: not before the first rows
+
     differences = Differences()
     compare_logs(control, store, other_store, differences)
     return DifferenceSteps.of(differences)
@@ -87,11 +88,15 @@ def read_steps(control: Control, store: StoreSnapshot, other_store: StoreSnapsho
 
 def steps_at_opening(store: StoreSnapshot, other_store: StoreSnapshot) -> DifferenceSteps:
     """Return whether the offsets of two logs agree, without a difference yet."""
+    from engine.inspection.store_differences import share_offsets  # numpy: not before the first rows
+
     return DifferenceSteps(apart=[] if share_offsets(store, other_store) else [(0, NO_END)])
 
 
 def find_counterpart(store: StoreSnapshot, other_store: StoreSnapshot, offset: int) -> int | None:
     """Return the offset at which ``other_store`` has the message at ``offset``; None if it does not have it."""
+    from engine.inspection.store_differences import is_same_message  # numpy: not before the first rows
+
     unit = store.log.unit_at(offset, crc=False)
     if not isinstance(unit, Unit):
         return None

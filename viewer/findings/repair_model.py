@@ -421,7 +421,7 @@ class PatchRow:
             case MoveFile():
                 return tr("rename to {name}", name=plain(self.patch.target))
             case ResizeFile():
-                return tr("make it {size:,} bytes long", size=self.patch.new_size)
+                return tr_plural("make it {n:,} byte long", "make it {n:,} bytes long", n=self.patch.new_size)
             case _:
                 return tr("write the file")
 

@@ -123,7 +123,7 @@ class WindowTheme(QObject):
         for part in window.children():
             if isinstance(part, QWidget) and part is not window.pages:
                 yield part
-        yield from (window.top, window.unread, window.tied, window.rail, window.side)
+        yield from (window.top, window.unread, window.patched, window.tied, window.rail, window.side)
         yield from window.panes.values()
         yield from (page for n in range(1, window.pages.count()) if (page := window.pages.widget(n)) is not None)
 

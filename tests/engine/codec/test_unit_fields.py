@@ -28,6 +28,9 @@ ROOT = Path(__file__).resolve().parents[3]
 OWN_SPELLING = {name for name in BY_NAME if name.lower() != name}
 """Names that are nobody else's words, as ``topic`` and ``size`` are."""
 OTHER_LISTS = {
+    "engine/cli/commands/diff.py": "the table of differences on a terminal: which columns, and how wide",
+    "engine/cli/commands/resend.py": "the table of sent messages on a terminal: which columns, and how wide",
+    "viewer/waiting/waiting_model.py": "the table of waiting messages: which columns, in which order, how wide",
     "engine/cli/commands/rows.py": "the table of RocksDB rows on a terminal: which columns, and how wide",
     "engine/inspection/records.py": "the record of a RocksDB row, with the place of its message",
     "engine/cli/commands/waiting.py": "the table of waiting messages on a terminal: which columns, and how wide",
