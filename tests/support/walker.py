@@ -107,7 +107,7 @@ class Walker:
     async def choose(self, name: str, row: int) -> None:
         """Choose a row of a table by its number in the model."""
         table = self.table(name)
-        assert 0 <= row < table.model().rowCount(), (name, row, table.model().rowCount())
+        await self.until(lambda: 0 <= row < table.model().rowCount(), f"{name} has a row {row}")
         table.setCurrentIndex(table.model().index(row, max(0, table.currentIndex().column())))
         await self.rest()
 
