@@ -19,7 +19,7 @@ import os
 import stat
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -265,7 +265,8 @@ class PatchedDisk(SystemDisk):
             count = len(data)
             view[:count] = data
         if file is not None and file.spans:
-            view[:count] = _laid_over(bytes(view[:count]), position, file.spans)
+            for start, part in _parts(count, position, file.spans):
+                view[start : start + len(part)] = part
         return count
 
     def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
@@ -365,16 +366,22 @@ def _start_of(span: tuple[int, bytes]) -> int:
 
 def _laid_over(data: bytes, position: int, spans: list[tuple[int, bytes]]) -> bytes:
     """Return ``data``, which begins at ``position``, with ``spans`` over it."""
-    end = position + len(data)
     changed: bytearray | None = None
+    for start, part in _parts(len(data), position, spans):
+        changed = bytearray(data) if changed is None else changed
+        changed[start : start + len(part)] = part
+    return data if changed is None else bytes(changed)
+
+
+def _parts(size: int, position: int, spans: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield what of ``spans`` lies in the ``size`` bytes from ``position`` on, and where in them it begins."""
+    end = position + size
     first = max(bisect_right(spans, position, key=_start_of) - 1, 0)
     for number in range(first, bisect_left(spans, end, lo=first, key=_start_of)):
         offset, new = spans[number]
         start, stop = max(offset, position), min(offset + len(new), end)
         if start < stop:
-            changed = bytearray(data) if changed is None else changed
-            changed[start - position : stop - position] = new[start - offset : stop - offset]
-    return data if changed is None else bytes(changed)
+            yield start - position, new[start - offset : stop - offset]
 
 
 def _read_path(path: str, size: int, position: int) -> bytes:
