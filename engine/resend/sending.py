@@ -93,7 +93,12 @@ class Destination:
                 )
             ) from error
         return {
-            topic: sentence("{address} has no topic {topic} that may be written to", address=self.address, topic=topic)
+            topic: sentence(
+                "{address} has no topic {topic} that may be written to: create it there (mqadmin updateTopic), or "
+                "choose another topic",
+                address=self.address,
+                topic=topic,
+            )
             for topic, queues in self._topics.items()
             if not queues
         }

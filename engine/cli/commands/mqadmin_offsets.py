@@ -244,8 +244,11 @@ async def _plan_and_apply(
         result = failures.get(move.queue, "set" if move.changes else "unchanged")
         out.record(_record(group, move, result), COLUMNS)
     out.record(_summary(group, moves, undo_file, members))
-    out.line(f"{_sums(moves)}. To set the old offsets again:")
-    out.line(f"  storescope restore-offsets {shlex.quote(str(undo_file))}")
+    if failures:
+        out.line(number_of(len(failures), "offset was not set", "offsets were not set"))
+    if len(failures) < sum(move.changes for move in moves):
+        out.line(f"{_sums([move for move in moves if move.queue not in failures])}. To set the old offsets again:")
+        out.line(f"  storescope restore-offsets {shlex.quote(str(undo_file))}")
     return 1 if failures else 0
 
 

@@ -117,6 +117,11 @@ def test_a_refusal_is_shown_for_its_queue_and_the_old_offsets_are_saved(cluster,
     assert code == 1
     assert "not in consume queue range" in records[0]["result"]
     assert json.loads((tmp_path / "undo").read_text())["offsets"][0]["offset"] == 6
+    text_words = [*map(str, words[:-1]), str(tmp_path / "second"), "-g", "billing", "-o", "99", "--yes"]
+    assert main(text_words) == 1
+    output = capsys.readouterr().out
+    assert "1 offset was not set" in output
+    assert "restore-offsets" not in output
     code, _, output = run(capsys, *words, "-g", "billing", "-o", "5", "--yes")
     assert code == 3
     assert "File exists" in output
