@@ -32,6 +32,7 @@ from engine.repair.lost_keys import lost_key_patches
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
+from engine.sentences import Sentence
 from engine.store.recovery.plan import RecoveryPlan
 
 NAMES = (
@@ -109,12 +110,21 @@ class RepairPlan:
         """The patches of all repairs in their order."""
         return tuple(patch for repair in self.repairs for patch in repair.patches)
 
+    @property
+    def left(self) -> dict[str, Sentence]:
+        """The rules of findings that no repair mends, each with the reason; findings that follow from them are left
+        out.
+        """
+        causes = {finding.id for finding in self.mended.findings if finding.caused_by is None}
+        return {rule: mendable.LEFT[rule] for rule in sorted(causes)}
+
     def record(self) -> dict[str, Any]:
         """Return the summary as JSON has it."""
         return {
             "type": "repairPlan",
             "repairs": len(self.repairs),
             "patches": len(self.patches),
+            "left": [{"finding": rule, "why": why} for rule, why in self.left.items()],
             "before": _state_record(self.current),
             "after": _state_record(self.mended),
         }

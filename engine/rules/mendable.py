@@ -1,6 +1,10 @@
-"""Rules whose findings ``storescope repair`` may mend, by the repair that does it (docs/formats/repair.md)."""
+"""What ``storescope repair`` does about the findings of each rule, and why it leaves some of them as they are
+(docs/formats/repair.md).
+"""
 
 from __future__ import annotations
+
+from engine.sentences import Sentence, sentence
 
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "RP01"})
@@ -12,4 +16,136 @@ TABLES = frozenset({"CF01", "CF03", "CF04"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
 FILES = frozenset({"CL05", "CL07", "CQ01", "CQ06", "DK01"})
 LENGTHS = frozenset({"CL07"})
-ALL = LENGTHS | LOG | QUEUES | INDEX | INDEX_ENTRIES | CHECKPOINT | TABLES | FILES | MISSING_FILES
+
+REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
+    "files": (FILES, sentence("Rename, move or remove files at which a start ends")),
+    "tables": (TABLES, sentence("Mend the tables in config/")),
+    "lengths": (LENGTHS, sentence("Give files of the commit log the length of the others")),
+    "missing-files": (MISSING_FILES, sentence("Replace missing files of the commit log")),
+    "log": (LOG, sentence("Mend the damaged bytes of the commit log")),
+    "queues": (QUEUES | {"CQ17"}, sentence("Mend the entries of the queues from the commit log")),
+    "index-entries": (INDEX_ENTRIES, sentence("Write the entries of index files again from the commit log")),
+    "index": (INDEX, sentence("Mend the chains of index files")),
+    "checkpoint": (CHECKPOINT, sentence("Correct the checkpoint")),
+    "start-of-dispatch": (LOST_QUEUES, sentence("Let the next start read the log from its first file")),
+}
+"""The repairs in their order: the rules whose findings each may mend, and its title."""
+ALL = frozenset[str]().union(*(rules for rules, _ in REPAIRS.values()))
+"""Rules of which at least one finding may be mended."""
+
+_ROCKSDB = sentence("the rows are in a RocksDB, and Storescope writes none")
+_DLEDGER = sentence("the other members of the DLedger group have the right entries, and send them")
+
+LEFT: dict[str, Sentence] = {
+    "AB01": sentence("nothing has to be mended: without this file the next start would not look for what a kill left"),
+    "CF01": sentence("the rows behind the damage are gone, and no .bak has them: only a backup or a replica does"),
+    "CF02": sentence("the store does not say which of the two is wrong, the offset or the end of the queue"),
+    "CF03": sentence("the rows are gone, and no other file of the store has them: only a backup or a replica does"),
+    "CF04": sentence("what is in front of the text is no whole table either: only a backup or a replica has its rows"),
+    "CF05": sentence("the configuration decides this: correct the lines in broker.conf that the finding names"),
+    "CF06": sentence("the log has deleted these messages, and no other file of the store has them"),
+    "CF07": sentence("the settings of the topic decide this: mqadmin updateTopic changes them while the broker runs"),
+    "CF08": sentence("remove the rows before a topic with this name is created again"),
+    "CF09": sentence("the store does not say which of the delayed messages were delivered"),
+    "CF10": sentence("nothing has to be mended: clients register their filters again with their heartbeats"),
+    "CF11": sentence("a broker treats such an offset like none: the group starts in the same place without the row"),
+    "CF12": sentence(
+        "the store does not say which of the two belongs to it, the log or the offsets; if the log was deleted on "
+        "purpose, set the offsets (storescope set-offset)"
+    ),
+    "CF13": sentence("no byte of the store is wrong: a setting, or an error of the running service, holds it up"),
+    "CF14": sentence("the tables of this store are not in it: only a backup or a replica has them"),
+    "CF15": sentence("somebody set consumeEnable to false: mqadmin updateSubGroup changes it while the broker runs"),
+    "CF16": sentence("only the producers know whether these transactions were committed"),
+    "CF17": _ROCKSDB,
+    "CF18": sentence("the rows are in a RocksDB, and Storescope writes none: ldb of RocksDB deletes them"),
+    "CF19": sentence("no file of the store says which of the ranges is right: the .bak or a replica may have them"),
+    "CK01": sentence("nothing has to be mended: a start reads more of the log, and a running broker writes new times"),
+    "CK02": sentence("the log has no message whose time could take its place"),
+    "CK03": sentence("nothing has to be mended: the times are right, and a running broker moves them on"),
+    "CK04": sentence("the log has no message whose offset could take its place"),
+    "CK05": sentence("the log has no message whose time and offset could take its place"),
+    "CK06": sentence("the right rows are gone: the controller or a replica of the broker has them"),
+    "CL01": sentence("no message of the log is behind these bytes: a start ends the log there, and loses no message"),
+    "CL02": sentence("the bytes around the blank do not say where the next message begins"),
+    "CL03": sentence("the bytes that were stored are gone, and a start keeps the message as it is"),
+    "CL04": sentence("the properties that were stored are gone, and no CRC covers them: only a replica has them"),
+    "CL05": sentence("the store does not hold the bytes that belong here: only a backup or a replica does"),
+    "CL06": sentence("nothing has to be mended: a start leaves these bytes out, and new messages overwrite them"),
+    "CL07": sentence("only the file that belongs here closes the gap, or says which of two files is right"),
+    "CL08": sentence("the broker's clock was wrong, and no other bytes have the right times of these messages"),
+    "CL09": sentence("the entries of its queue do not say for certain where the message belongs"),
+    "CL10": sentence("nothing has to be mended: the room is empty, and no message is missing"),
+    "CL11": sentence("the lost messages are in no file of this store: a replica or disk image may have them (--from)"),
+    "CL12": sentence("the files of the log are not here: mount their disk, or restore them"),
+    "CL13": sentence("the store has the times that the clocks showed: correct the producer's clock"),
+    "CL14": sentence("the store does not say which of the two belongs to it, the log or the queues"),
+    "CL15": sentence("the messages are gone: a replica, a disk image (--from) or their producers may have them"),
+    "CM01": sentence("nothing has to be mended: this is how compacted topics are kept"),
+    "CM02": sentence("the commit log has deleted these messages: only a backup or a replica has compaction/"),
+    "CM03": sentence("the commit log has deleted these messages: only a backup or a replica has compaction/"),
+    "CQ01": sentence("the commit log does not hold all messages of the queue, so its entries cannot be written again"),
+    "CQ03": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
+    "CQ04": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
+    "CQ05": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
+    "CQ06": sentence("nothing has to be mended: a start continues in this file"),
+    "CQ08": sentence("nothing has to be mended: the topic was deleted, and its messages expire with their files"),
+    "CQ09": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
+    "CQ10": sentence("the next start dispatches these messages, or storescope dispatch builds queues of this form"),
+    "CQ11": sentence("move the folder of the wrong kind out of the store"),
+    "CQ12": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
+    "CQ13": sentence("the messages of these entries are gone, and the next start cuts the entries"),
+    "CQ14": sentence("only somebody who knows the topic can say whether it was deleted on purpose"),
+    "CQ15": sentence("storescope dispatch builds the queues and their ext files together from the log"),
+    "CQ16": sentence("the rows are in a RocksDB, and Storescope writes none: a start writes them again as described"),
+    "CQ17": sentence("a setting decides this while the broker runs, and no queue entry is missing on the disk"),
+    "CQ18": sentence("a message in another queue would get another queue offset, and groups would miss or repeat it"),
+    "CQ19": sentence("the rows are in a RocksDB, and Storescope writes none: a start writes them again as described"),
+    "DK01": sentence("a folder is not moved: what is in it may belong to somebody"),
+    "DK02": sentence("Storescope does not read this part, so it changes nothing in it"),
+    "DK03": sentence("nothing has to be mended: releases from 5.0 on read these messages"),
+    "DK04": sentence("the bytes were not copied: copy the store again from its source"),
+    "DL01": _DLEDGER,
+    "DL02": sentence("a start writes the rows of the newest files again; another member has the older ones"),
+    "DL03": _DLEDGER,
+    "DL04": sentence("no file of this member says which term was the newest: another member of the group knows it"),
+    "DL05": sentence("nothing has to be mended: the leader of the group decides about these entries"),
+    "DL06": sentence("only the leader of the group has the messages with these queue offsets"),
+    "IX01": sentence(
+        "entries of this file are wrong, too, and others do not prove them: storescope dispatch builds it"
+    ),
+    "IX02": sentence(
+        "entries of this file are wrong, too, and others do not prove them: storescope dispatch builds it"
+    ),
+    "IX03": sentence(
+        "entries of this file are wrong, too, and others do not prove them: storescope dispatch builds it"
+    ),
+    "IX04": sentence("a start after a crash deletes the file, whatever it holds"),
+    "IX05": sentence("no file is wrong: storescope dispatch builds the index with the missing keys from the log"),
+    "IX06": sentence("the files beside this one do not say which keys it held: storescope dispatch builds the index"),
+    "IX07": sentence("the messages of these entries are gone: storescope dispatch builds the index without them"),
+    "IX08": sentence("the files beside this one do not say which keys it held: storescope dispatch builds the index"),
+    "IX09": sentence(
+        "entries of this file are wrong, too, and others do not prove them: storescope dispatch builds it"
+    ),
+    "IX10": sentence("the files beside this one do not say which keys it held: storescope dispatch builds the index"),
+    "IX11": sentence("the names depend on the broker's time zone, which the files do not show"),
+    "IX12": _ROCKSDB,
+    "LT01": sentence("the settings of the topic decide this: mqadmin updateTopic changes them while the broker runs"),
+    "RP01": sentence("the log lacks the messages in between; or storescope dispatch builds queues of this form"),
+    "RP02": sentence("the queue entries do not say which messages were in the missing file: restore it"),
+    "RP03": sentence("the queue entries do not say which messages are missing in between: restore the log"),
+    "TM01": sentence("restore timercheck together with timerlog and timerwheel"),
+    "TM02": sentence("the timer log has only the places of these messages, and other bytes are there now"),
+    "TM03": sentence("restore timercheck together with timerlog and timerwheel"),
+    "TM04": sentence("restore timercheck together with timerlog and timerwheel"),
+    "TM05": sentence("no start delivers them: send them again (storescope resend)"),
+    "TM06": _ROCKSDB,
+    "TS01": sentence("no other file of the store has these bytes: only a backup of the tiered storage does"),
+}
+"""Why ``repair`` leaves a finding of the rule as it is: all of them, or those that do not fit its repair."""
+
+
+def repairs_of(rule: str) -> tuple[str, ...]:
+    """Return the names of the repairs that may mend findings of a rule."""
+    return tuple(name for name, (rules, _) in REPAIRS.items() if rule in rules)

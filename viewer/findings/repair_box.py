@@ -560,6 +560,11 @@ class RepairBox(QDialog):
             lines = [Label(text, 12, role, wrap=True, select=True) for role, text in repair_lines(repair)]
             layout.addWidget(tick)
             layout.addWidget(column(*lines, gap=2, margins=(24, 0, 0, 10)))
+        left = self.model.left_lines()
+        if left:
+            layout.addWidget(Label(tr("Not mended"), 13, "text", 600))
+            lines = [Label(text, 12, "text2", wrap=True, select=True) for text in left]
+            layout.addWidget(column(*lines, gap=4, margins=(24, 0, 0, 10)))
         layout.addStretch(1)
 
     def _show(self) -> None:
@@ -572,7 +577,7 @@ class RepairBox(QDialog):
         self._parts_end.setVisible(has_parts)
         self._intro.setVisible(has_parts and not self.outcome)
         self.filler.setVisible(not has_parts)
-        self._repairs_area.setVisible(bool(model.offered))
+        self._repairs_area.setVisible(bool(model.offered or model.left_lines()))
         self._show_compared()
         self._show_patches()
         self.note.setText(self._note())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.files.layout import parse_file_name
 from engine.patching.patches import MoveFile, Patch, RemoveFile, ResizeFile, WriteBytes, WriteFile
 from engine.rules import mendable
+from engine.rules.catalogue import RULES
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
@@ -189,6 +190,13 @@ class RepairModel:
         if self.running is not None:
             return self.running != frozenset(self.chosen)
         return self.judging is not None and self.judging != self.taken
+
+    def left_lines(self) -> list[str]:
+        """Return a sentence for each rule whose findings no repair mends: why not."""
+        names = frozenset(repair.name for repair in self.offered or ())
+        plan = self._plans.get(names)
+        left = plan.left if plan is not None else {}
+        return [f"{rule} · {tr(RULES[rule].title)}: {plain(engine_words(why))}" for rule, why in left.items()]
 
     def fits(self, repair: Repair) -> bool:
         """Return False if a chosen repair does not fit without those that were left out."""

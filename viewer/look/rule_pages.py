@@ -9,6 +9,7 @@ from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES
 from engine.rules.findings import CAUSES as EXPLAINING
 from engine.rules.findings import STORE, Rule, at_least
+from engine.rules.mendable import LEFT, REPAIRS, repairs_of
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 
@@ -78,8 +79,21 @@ def _parts(rule: Rule) -> Iterator[str]:
             yield _snapshot()
         if case.command:
             yield _typed(case.command)
+    yield f"## {tr('Repair')}"
+    yield from _repairs(rule)
     yield f"## {tr('Known issues')}"
     yield "\n".join(f"- `{issue}`" for issue in rule.known_issues) or tr("None that we know of.")
+
+
+def _repairs(rule: Rule) -> Iterator[str]:
+    """What ``storescope repair`` does about such a finding, and why it may leave it as it is."""
+    names = repairs_of(rule.id)
+    if names:
+        yield tr("{command} may mend it:", command="`storescope repair STORE`")
+        yield "\n".join(f"- {engine_words(REPAIRS[name][1])} (`{name}`)" for name in names)
+        yield tr("Otherwise: {why}.", why=engine_words(LEFT[rule.id]))
+    else:
+        yield tr("{command} leaves it: {why}.", command="`storescope repair STORE`", why=engine_words(LEFT[rule.id]))
 
 
 def _concludes_from(rule: Rule) -> str:

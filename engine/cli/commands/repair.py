@@ -198,7 +198,7 @@ def _lines(planned: _Planned) -> Iterator[str]:
             yield "Nothing to mend: check finds nothing that is worse than a note."
         else:
             yield "Nothing that check finds here can be mended by changing bytes:"
-            yield f"  {_rules(plan.current)}"
+            yield from _left_lines(plan)
         return
     for number, repair in enumerate(plan.repairs, 1):
         yield from _repair_lines(number, repair)
@@ -209,6 +209,14 @@ def _lines(planned: _Planned) -> Iterator[str]:
         yield f"    it starts: {_yes(today.will_start)} → {_yes(mended.will_start)}"
         yield f"    the log ends at: {today.end_offset:,} → {mended.end_offset:,}"
         yield f"    lost: {_lost(today)} → {_lost(mended)}"
+    if plan.left:
+        yield "Not mended:"
+        yield from _left_lines(plan)
+
+
+def _left_lines(plan: RepairPlan) -> Iterator[str]:
+    for rule, why in plan.left.items():
+        yield f"  {rule}: {escape_controls(why)}"
 
 
 def _repair_lines(number: int, repair: Repair) -> Iterator[str]:

@@ -59,6 +59,6 @@ def test_the_list_of_rules_links_to_each(language: str) -> None:
 def test_a_step_that_begins_with_a_name_keeps_it(themed_app: QApplication) -> None:
     assets.set_language("en")
     rule = Rule(
-        "XX01", "log", "note", "A title", "An explanation.", "storescope recover --plan tells what a start keeps."
+        "CL10", "log", "note", "A title", "An explanation.", "storescope recover --plan tells what a start keeps."
     )
     assert "\n\nstorescope recover --plan tells" in rule_page(rule)

@@ -110,9 +110,12 @@ def test_a_sound_store_says_so(tmp_path, capsys):
 def test_what_cannot_be_mended_is_named(tmp_path, capsys):
     store = healthy()
     root = store.write(tmp_path / "store")
-    BROKEN["IX11"](root, store)
+    BROKEN["CF06"](root, store)
     assert main(["repair", str(root)]) == 0
-    assert "can be mended by changing bytes:\n  IX11" in capsys.readouterr().out
+    assert "can be mended by changing bytes:\n  CF06: the log has deleted these messages" in capsys.readouterr().out
+    assert main(["repair", str(root), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [left["finding"] for left in plan["left"]] == ["CF06"]
 
 
 @pytest.mark.parametrize("arguments", [["--plan", "--apply"], ["--finding", "XX99"], ["--to", "x", "--apply"]], ids=str)
