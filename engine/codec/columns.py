@@ -206,7 +206,7 @@ class Window:
     ``base``.
 
     With a ``descriptor`` the compiled walk itself reads on from ``file_position`` in the file, ``chunk_size`` bytes
-    at a time, while there is room.
+    at a time, while there is room, and never beyond ``readable_end`` in the file.
     """
 
     buffer: npt.NDArray[np.uint8]
@@ -218,6 +218,12 @@ class Window:
     chunk_size: int = 0
     has_entries: bool = False
     """Units are the bodies of DLedger entries, whose headers are skipped."""
+    readable_end: int = sys.maxsize
+
+    @property
+    def readable_capacity(self) -> int:
+        """Bytes of the buffer that the compiled walk may fill."""
+        return min(len(self.buffer), self.filled + max(self.readable_end - self.file_position, 0))
 
 
 def fill(
@@ -227,15 +233,16 @@ def fill(
     crc: bool = True,
     with_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
+    rows: int = 0,
 ) -> bool:
     """Fill ``out`` from ``window`` and advance it. Returns True if all rows are used, False if something else
-    stopped the walk.
+    stopped the walk. The first ``rows`` rows stay; only the compiled twin can add to them.
 
     :func:`stop_at` says what stopped it. Only the compiled twin reads on by itself.
     """
     compiled = twin()
     if compiled is not None:
-        return _run(compiled, window, out, topics, crc, with_tags, levels)
+        return _run(compiled, window, out, topics, crc, with_tags, levels, rows)
     result = scan_block_plain(
         window.buffer,
         window.filled,
@@ -261,10 +268,11 @@ def _run(
     crc: bool,
     with_tags: bool,
     levels: tuple[int, ...],
+    rows: int = 0,
 ) -> bool:
     wanted_fields = (_BODY_CRC if crc else 0) | (_NAMES if with_tags else 0) | (_ENTRIES if window.has_entries else 0)
     delays = _delays(levels)
-    rows, outcome = 0, GROW_TOPICS
+    outcome = GROW_TOPICS
     while outcome == GROW_TOPICS:
         window.cursor, rows, outcome, window.filled, window.file_position = compiled.read_and_scan(
             window.descriptor,
@@ -272,7 +280,7 @@ def _run(
             window.chunk_size,
             window.buffer.ctypes.data,
             window.filled,
-            len(window.buffer),
+            window.readable_capacity,
             window.cursor,
             window.base,
             out.addresses,
@@ -488,12 +496,20 @@ class BulkWalk:
         self._buffer = _aligned(BUFFER_BYTES)
 
     def iter_blocks(
-        self, source: Source, file_start: int, position: int, stop: int | None = None, *, has_entries: bool = False
+        self,
+        source: Source,
+        file_start: int,
+        position: int,
+        stop: int | None = None,
+        *,
+        has_entries: bool = False,
+        plain_end: Callable[[int], int] | None = None,
     ) -> Iterator[UnitColumns]:
         """Yield blocks from the unit at ``file_position`` of the file up to the first bytes that are no unit (a
         blank is the last row) or up to the absolute offset ``stop``. Yields nothing if that comes at once.
 
-        ``has_entries``: the file is one of a DLedger log. Raises what ``source`` raises.
+        ``has_entries``: the file is one of a DLedger log. ``plain_end`` returns how far the descriptor may be read from
+        a position on; the call reads the piece that begins before there and ends behind. Raises what ``source`` raises.
         """
         chunk = CHUNK_BYTES if source.descriptor >= 0 and twin() else 0
         page = position // PAGE_BYTES * PAGE_BYTES
@@ -501,14 +517,14 @@ class BulkWalk:
         window = Window(self._buffer, base, position - page, 0, source.descriptor, page, chunk, has_entries)
         has_more = True
         while has_more:
-            has_more = self._block(window, source)
+            has_more = self._block(window, source, plain_end)
             if stop is not None:
                 self.out.count = int(np.searchsorted(self.out["offset"], stop))
                 has_more = has_more and window.base + window.cursor < stop
             if self.out.count:
                 yield self.out
 
-    def _block(self, window: Window, source: Source) -> bool:
+    def _block(self, window: Window, source: Source, plain_end: Callable[[int], int] | None) -> bool:
         """Fill the block from the window; False if the file has no more units in a row."""
         capacity = len(window.buffer)
         min_read = max(window.chunk_size, 1)
@@ -517,8 +533,14 @@ class BulkWalk:
         crc, with_tags, levels = self.options
         if not window.chunk_size:
             _read_on(window, source)
-        if fill(window, self.out, self.topics, crc, with_tags, levels):
-            return True
+        rows, has_read = 0, True
+        while has_read:
+            if plain_end is not None:
+                window.readable_end = plain_end(window.file_position)
+            if fill(window, self.out, self.topics, crc, with_tags, levels, rows):
+                return True
+            rows = self.out.count
+            has_read = window.chunk_size > 0 and plain_end is not None and _read_piece(window, source)
         remaining = -(-(window.filled - window.cursor) // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
         if window.filled + min_read > capacity >= remaining + min_read:
             return True
@@ -540,6 +562,19 @@ def _shift(window: Window) -> None:
     window.buffer[have - remaining : have] = window.buffer[window.cursor : window.filled].copy()
     window.base += window.cursor - (have - remaining)
     window.cursor, window.filled = have - remaining, have
+
+
+def _read_piece(window: Window, source: Source) -> bool:
+    """Read the piece that the compiled walk may not read by itself; False if it may, or without room or bytes."""
+    if window.filled + window.chunk_size <= min(window.readable_capacity, len(window.buffer)):
+        return False
+    if window.filled + window.chunk_size > len(window.buffer):
+        return False
+    view = window.buffer.data[window.filled : window.filled + window.chunk_size]
+    byte_count = source.read_into(view, window.file_position)
+    window.filled += byte_count
+    window.file_position += byte_count
+    return byte_count > 0
 
 
 def _read_on(window: Window, source: Source) -> None:

@@ -112,9 +112,12 @@ class _Scan:
             if hasattr(os, "posix_fadvise"):
                 position = (offset - file.start_offset) // PAGE_BYTES * PAGE_BYTES
                 os.posix_fadvise(descriptor, position, 0, os.POSIX_FADV_SEQUENTIAL)
-            source = _Source(file, descriptor if file.reads_by_itself else -1)
+            plain_end = None if file.reads_by_itself else file.plain_end
+            source = _Source(file, descriptor if plain_end is None or plain_end(0) >= 0 else -1)
             start, has_entries = file.start_offset, self._log.has_entries(file)
-            for block in self._walk.iter_blocks(source, start, offset - start, stop, has_entries=has_entries):
+            for block in self._walk.iter_blocks(
+                source, start, offset - start, stop, has_entries=has_entries, plain_end=plain_end
+            ):
                 self._note(file)
                 yield block
         except CannotRead:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from engine.inspection.positions import Positions
     from engine.patching.patched_disk import PatchedDisk
     from engine.patching.patches import Patch
+    from engine.store.written_release import TagEntries
 
 AnyQueue = QueueReader | RocksQueueReader
 """A queue in files or in a RocksDB, for readers that need no files."""
@@ -209,6 +210,8 @@ class StoreSnapshot:
         self._compacted: list[CompactedQueue] | None = None
         self._tiered: tuple[TieredStore | None] | None = None
         self._priority_topics: frozenset[str] | None = None
+        self.tag_sample: tuple[TagEntries | None] | None = None
+        """The entries of tags in the newest part of the index; None if they were not counted since :meth:`refresh`."""
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
@@ -366,6 +369,7 @@ class StoreSnapshot:
         self._compacted = None
         self._tiered = None
         self._priority_topics = None
+        self.tag_sample = None
         old_index, self._index = self._index, None
         if old_index is not None:
             changed |= self._forget_index(old_index)

@@ -66,7 +66,17 @@ def guess(store: StoreSnapshot) -> WrittenRelease | None:
     """
     if store.paths is None:
         return None
-    return written_release.guess(store.paths, _SnapshotFiles(store), lambda: sample_tag_entries(store))
+    return written_release.guess(store.paths, _SnapshotFiles(store), lambda: sampled_tag_entries(store))
+
+
+def sampled_tag_entries(store: StoreSnapshot) -> TagEntries | None:
+    """Return the result of :func:`sample_tag_entries`, which is kept until the store is refreshed: a check asks for the
+    release some thirty times. Raises :class:`CannotRead`.
+    """
+    sample = store.tag_sample  # another thread may refresh meanwhile
+    if sample is None:
+        sample = store.tag_sample = (sample_tag_entries(store),)
+    return sample[0]
 
 
 def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:

@@ -155,6 +155,12 @@ class ReadOnlyFile:
         """
         return self._cache.reading.is_plain(self.path)
 
+    def plain_end(self, position: int) -> int:
+        """Return the end of the bytes from ``position`` on that compiled code may read: see
+        :meth:`engine.mapped.reading.ReadingDisk.plain_end`.
+        """
+        return self._cache.reading.plain_end(self.path, position)
+
     def descriptor(self) -> int:
         """Return a descriptor for bulk reading, which the caller must close."""
         return self._cache.duplicate(self)

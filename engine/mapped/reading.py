@@ -43,6 +43,8 @@ def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, i
 
 Action = Literal["open", "list", "look", "read", "ask", "decode", "absent"]
 Result = TypeVar("Result")
+FAR = (1 << 63) - 1
+"""A position behind the end of every file."""
 Identity = tuple[int, int]
 """(device, inode): identifies a file, whatever its name and length are."""
 MAX_RECORDED = 10_000
@@ -120,6 +122,11 @@ class ReadingDisk(Protocol):
     def is_plain(self, path: str) -> bool:
         """Return True if the system's calls with a descriptor of ``path`` return what this disk returns."""
 
+    def plain_end(self, path: str, position: int) -> int:
+        """Return the end of the bytes from ``position`` on that the system's calls with a descriptor of ``path`` return
+        as this disk does: ``position`` if that byte differs, −1 if that is true of no byte of the file.
+        """
+
 
 class SystemDisk:
     """The operating system's calls."""
@@ -156,6 +163,9 @@ class SystemDisk:
 
     def is_plain(self, path: str) -> bool:  # noqa: ARG002
         return type(self) is SystemDisk  # a derived disk may return other bytes
+
+    def plain_end(self, path: str, position: int) -> int:  # noqa: ARG002
+        return FAR if self.is_plain(path) else -1
 
 
 Gathered = dict[Unread, None]
@@ -208,6 +218,12 @@ class Reading:
     def is_plain(self, path: str) -> bool:
         """Return True if compiled code may read a descriptor of ``path`` by itself."""
         return self._disk.is_plain(path)
+
+    def plain_end(self, path: str, position: int) -> int:
+        """Return the end of the bytes from ``position`` on that compiled code may read by itself: see
+        :meth:`ReadingDisk.plain_end`.
+        """
+        return self._disk.plain_end(path, position)
 
     def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
         """Return spans (start, stop) from ``position`` to ``size`` that hold data, as far as the file system says."""

@@ -6,7 +6,8 @@ All reading of a store goes through :class:`engine.mapped.reading.Reading`, and 
     reader ── Reading ── PatchedDisk ─┬─ file without patches: the system's own descriptor, as without the layer
                                       ├─ small or new file:    its new content, in a file in memory
                                       └─ large file:           the system's descriptor; patched spans are laid over
-                                                               what is read
+                                                               what is read; compiled code reads what lies between
+                                                               them by itself
 
 A patched file has another time of change than the file below it: caches that know files by their time do not mix
 them up.
@@ -15,6 +16,7 @@ them up.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import stat
 import zlib
@@ -26,7 +28,7 @@ from pathlib import Path
 from typing import cast
 
 from engine.mapped.file_in_memory import file_in_memory
-from engine.mapped.reading import SystemDisk
+from engine.mapped.reading import FAR, SystemDisk
 from engine.patching.patches import (
     SAMPLE_BYTES,
     BadPatch,
@@ -61,6 +63,7 @@ class _PatchedFile:
     changes: int = 0
     """A checksum of the patches: part of the time of change."""
     descriptor: int = -1
+    """Of a file in memory; while the patches are laid, of ``base`` too."""
     modified_ns: int = 0
     """Time of change of the file below it; of a new file that of the store's folder."""
 
@@ -85,9 +88,13 @@ class PatchedDisk(SystemDisk):
     def __init__(self, root: str | Path, patches: Iterable[Patch]) -> None:
         self._root = _absolute(root)
         self._files: dict[str, _PatchedFile] = {}
+        self._by_name: dict[str, _PatchedFile] = {}
         self._by_identity: dict[tuple[int, int], _PatchedFile] = {}
-        for patch in patches:
-            self._add(patch)
+        try:
+            for patch in patches:
+                self._add(patch)
+        finally:
+            self.close()
         for file in self._files.values():
             if file.content is not None:
                 file.descriptor = file_in_memory(file.content, file.zeros)
@@ -106,7 +113,11 @@ class PatchedDisk(SystemDisk):
 
     def _add(self, patch: Patch) -> None:
         file = self._file_for_change(patch.file)
-        file.changes = zlib.crc32(repr(sorted(patch.record().items())).encode(), file.changes)
+        match patch:
+            case WriteBytes():
+                file.changes = zlib.crc32(patch.new, zlib.crc32(b"%d" % patch.offset, file.changes))
+            case _:
+                file.changes = zlib.crc32(repr(sorted(patch.record().items())).encode(), file.changes)
         match patch:
             case WriteBytes():
                 self._expect(patch, patch.offset, patch.old, self._read(file, len(patch.old), patch.offset))
@@ -141,9 +152,16 @@ class PatchedDisk(SystemDisk):
                 target.base, target.content, target.spans = file.base, file.content, file.spans
                 target.zeros, target.length, target.base_end = file.zeros, file.length, file.base_end
                 target.changes, target.modified_ns = file.changes, file.modified_ns
+                target.descriptor, file.descriptor = file.descriptor, -1
                 file.base, file.content, file.spans = None, None, []
 
     def _file_for_change(self, name: str) -> _PatchedFile:
+        file = self._by_name.get(name)
+        if file is None:
+            file = self._by_name[name] = self._listed_file(name)
+        return file
+
+    def _listed_file(self, name: str) -> _PatchedFile:
         path = str(Path(self._root, *name.split("/")))
         file = self._files.get(path)
         if file is None:
@@ -172,7 +190,10 @@ class PatchedDisk(SystemDisk):
             return data + bytes(min(size - len(data), max(len(file.content) + file.zeros - position - len(data), 0)))
         if file.base is None:
             return b""
-        return _laid_over(file.fitted(_read_path(file.base, size, position), size, position), position, file.spans)
+        if file.descriptor < 0:
+            file.descriptor = super().open(file.base)
+        data = os.pread(file.descriptor, size, position)
+        return _laid_over(file.fitted(data, size, position), position, file.spans)
 
     def _expect(self, patch: Patch, offset: int, expected: bytes, actual: bytes) -> None:
         if actual == expected:
@@ -289,6 +310,19 @@ class PatchedDisk(SystemDisk):
         file = self._files.get(_absolute(path))
         return file is None or (not file.spans and file.length is None)
 
+    def plain_end(self, path: str, position: int) -> int:
+        """Implement :meth:`ReadingDisk.plain_end`: compiled code reads up to the next patched span."""
+        file = self._files.get(_absolute(path))
+        if file is None:
+            return FAR
+        number = bisect_right(file.spans, position, key=_start_of)
+        end = FAR if file.length is None else file.base_end
+        if number < len(file.spans):
+            end = min(end, file.spans[number][0])
+        if number and position < file.spans[number - 1][0] + len(file.spans[number - 1][1]):
+            return position
+        return max(end, position)
+
     def _has_new_files_below(self, folder: str) -> bool:
         return any(path.startswith(folder + os.sep) and not file.is_absent for path, file in self._files.items())
 
@@ -338,7 +372,13 @@ def _resize(file: _PatchedFile, size: int) -> None:
 
 
 def _absolute(path: str | Path) -> str:
-    return os.path.abspath(path)  # noqa: PTH100 (a link is a name of its own: it is not followed)
+    text = os.fspath(path)
+    return _normal(text) if text.startswith(os.sep) else os.path.abspath(text)  # noqa: PTH100 (a link is not followed)
+
+
+@functools.lru_cache(4096)
+def _normal(path: str) -> str:
+    return os.path.normpath(path)
 
 
 def _identity(info: os.stat_result) -> tuple[int, int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from handmade_stores import HandmadeStore, healthy
 
-from engine.inspection import open_store
+from engine.inspection import open_store, written_release
+from engine.inspection.findings import check
 from engine.inspection.written_release import guess, require_release
 
 
@@ -54,3 +55,16 @@ def test_a_store_continued_by_an_older_release_belongs_to_it(tmp_path, stop, rel
     (tmp_path / "store" / "rocksdbstore").mkdir()
     with open_store(tmp_path / "store") as store:
         assert require_release(store) == release
+
+
+def test_the_index_is_sampled_once_until_the_store_is_refreshed(tmp_path, monkeypatch):
+    """A check asked for the release 29 times, and each time read 256 entries and their units again."""
+    samples = []
+    sample = written_release.sample_tag_entries
+    monkeypatch.setattr(written_release, "sample_tag_entries", lambda store: samples.append(1) or sample(store))
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        list(check(store))
+        assert len(samples) == 1
+        store.refresh()
+        guess(store)
+    assert len(samples) == 2

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from golden_stores import changes, fingerprint
-from handmade_stores import healthy
+from handmade_stores import HandmadeStore, healthy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.codec import columns
+from engine.codec.columns import CHUNK_BYTES
 from engine.codec.message import Unit
+from engine.inspection.block_scan import scan_log
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store, read_as_patched
 from engine.mapped.disk import RealDisk
-from engine.mapped.reading import Reading, read_through
+from engine.mapped.reading import FAR, Reading, read_through
 from engine.patching import patched_disk
 from engine.patching.apply import apply_patches
 from engine.patching.patched_disk import MAX_IN_MEMORY_BYTES, PatchedDisk
 from engine.patching.patches import (
     BadPatch,
     MoveFile,
+    Patch,
     PatchList,
     RemoveFile,
     ResizeFile,
@@ -231,6 +237,88 @@ def test_a_store_is_planned_as_a_patched_copy_is(golden, tmp_path: Path, monkeyp
         ours, theirs = plan(patched), plan(changed)
     assert ours.end_offset == theirs.end_offset == cut.offset < healthy.end_offset
     assert (ours.queues, ours.units_dropped, ours.exit) == (theirs.queues, theirs.units_dropped, theirs.exit)
+
+
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory) -> Path:
+    """A store with one log file of 1.5 MiB of messages, twelve pieces as compiled code reads them."""
+    store = HandmadeStore(log_size=1 << 21)
+    while len(store.log) < 3 << 19:
+        store.put(body=b"x" * (200 + len(store.units) % 300))
+    return store.write(tmp_path_factory.mktemp("long") / "store")
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_walk_over_patches_is_the_walk_of_a_patched_copy(
+    long_log: Path, tmp_path: Path, monkeypatch, count: int, seed: int
+) -> None:
+    """Patches at the ends of pieces, across them, one behind the other, and a file that is cut or longer."""
+    monkeypatch.setattr(patched_disk, "MAX_IN_MEMORY_BYTES", 4096)
+    rng = random.Random(seed)
+    log = long_log / "commitlog" / f"{0:020d}"
+    content = bytearray(log.read_bytes())
+    patches: list[Patch] = []
+    for _ in range(count):
+        place = rng.choice((rng.randrange(12) * CHUNK_BYTES - rng.randrange(9), rng.randrange(3 << 19)))
+        place, size = max(place, 0), rng.choice((1, 8, 5000))
+        old = bytes(content[place : place + size])
+        new = old if rng.random() < 0.8 else bytes([old[0] ^ 255]) + old[1:]
+        content[place : place + size] = new
+        patches.append(WriteBytes(file=f"commitlog/{log.name}", offset=place, old=old, new=new, why=""))
+    if seed:
+        new_size = len(content) + rng.choice((-(1 << 20), -70_001, 5000))
+        digest = sample_digest(*_ends(bytes(content)))
+        patches.append(
+            ResizeFile(file=f"commitlog/{log.name}", size=len(content), new_size=new_size, sample=digest, why="")
+        )
+    copy = tmp_path / "copy"
+    shutil.copytree(long_log, copy)
+    apply_patches(copy, PatchList(patches), RealDisk())
+    assert _walked(long_log, patches) == _walked(copy, ())
+
+
+def test_compiled_code_reads_what_lies_between_the_patches(long_log: Path, monkeypatch) -> None:
+    """A patched file was read in large pieces by calls: a check of 1,000,000 messages took 16 % more."""
+    monkeypatch.setattr(patched_disk, "MAX_IN_MEMORY_BYTES", 4096)
+    name = f"commitlog/{0:020d}"
+    old = (long_log / name).read_bytes()[600_000:600_008]
+    sizes: list[int] = []
+    read_into = PatchedDisk.read_into
+
+    def counting(self: PatchedDisk, descriptor: int, view: memoryview, position: int) -> int:
+        sizes.append(len(view))
+        return read_into(self, descriptor, view, position)
+
+    monkeypatch.setattr(PatchedDisk, "read_into", counting)
+    _walked(long_log, [WriteBytes(file=name, offset=600_000, old=old, new=old, why="")])
+    assert sum(sizes) <= (CHUNK_BYTES if columns.twin() else 1 << 22)
+
+
+def test_the_ends_of_what_is_plain(folder: Path) -> None:
+    disk = PatchedDisk(folder, some_patches(folder))
+    large = str(folder / "large")
+    assert [disk.plain_end(large, position) for position in (0, 499_999, 500_000, 500_099)] == [
+        500_000,
+        500_000,
+        500_000,
+        500_099,
+    ]
+    assert disk.plain_end(large, 500_100) == disk.plain_end(str(folder / "other"), 0) == FAR
+    disk.close()
+
+
+def _walked(root: Path, patches: Iterable[Patch]) -> list[tuple[int, int, int, int]]:
+    """Offset, size, kind and verdict of the CRC of each unit, and the damage between them."""
+    found: list[tuple[int, int, int, int]] = []
+    with open_store(root, patches=patches) as store:
+        for block in scan_log(store.log):
+            if isinstance(block, columns.UnitColumns):
+                fields = (block[name][: block.count].tolist() for name in ("offset", "size", "kind", "crc"))
+                found += zip(*fields, strict=True)
+            else:
+                found.append((block.offset, getattr(block, "size", 0), -1, -1))
+    return found
 
 
 def test_a_store_is_read_as_patched_inside_a_block(tmp_path):
