@@ -1,7 +1,6 @@
 """``plain_acl.yml``: accounts, what each may do, and addresses that need none; requests 50 to 54 rewrite the file
 (docs/protocol/access.md#plain-acl).
 
-Read as far as RocketMQ writes and documents it: maps, lists and plain values by indentation, and ``[a, b]`` in a line.
 Comments in it are lost when an administrator of 4.9 changes it, as in RocketMQ. Java: ``PlainPermissionManager``,
 ``PlainAccessConfig``, ``RemoteAddressStrategyFactory``; the requests: ``AdminBrokerProcessor``.
 """
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import write
-from engine.errors import CannotRead, StoreError, UsageError
+from engine.errors import StoreError, UsageError
 from engine.files.atomic_file import PRIVATE, write_atomically
+from engine.files.yaml_file import read_yaml
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 PERMISSIONS = ("PUB", "SUB", "PUB|SUB", "SUB|PUB", "DENY")
 MIN_KEY_LENGTH = 6
 """Access keys and secrets are longer than that."""
-MAX_FILE_BYTES = 1 << 20
 _log = logging.getLogger(__name__)
-_KEY = re.compile(r"""^("[^"]*"|'[^']*'|[^\s'"\[{#&*!|>%@`-][^:#]*?|-[^\s:#][^:#]*?)\s*:(?:\s+(.*))?$""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +75,7 @@ def read_acl(path: Path) -> PlainAcl:
 
 def read_tree(path: Path) -> dict[str, Any]:
     """Return the members of the file. Raises as :func:`read_acl`."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    if len(raw) > MAX_FILE_BYTES:
-        raise UsageError(
-            sentence("expected at most {largest_file:,} bytes, found more", largest_file=MAX_FILE_BYTES), file=str(path)
-        )
-    try:
-        tree = parse(raw.decode("utf-8"))
-    except (UnicodeDecodeError, UsageError) as error:
-        raise UsageError(str(error), file=str(path)) from error
+    tree = read_yaml(path)
     if not isinstance(tree, dict):
         raise UsageError(sentence("expected accounts: and a list of them"), file=str(path))
     return tree
@@ -267,120 +253,6 @@ def keep_secret(path: Path, data: bytes) -> None:
     except FileNotFoundError:
         mode = PRIVATE
     write_atomically(path, data, mode)
-
-
-# -- the part of YAML that is read
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    number: int
-    indent: int
-    text: str
-
-
-def parse(text: str) -> Any:
-    """Parse a file into maps, lists and texts. Raises :class:`UsageError` with the line."""
-    lines = []
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = _without_comment(line.rstrip())
-        if not bare.strip() or bare in {"---", "..."}:
-            continue
-        if "\t" in bare[: len(bare) - len(bare.lstrip())]:
-            raise UsageError(sentence("line {number}: expected spaces for indentation, found a tab", number=number))
-        lines.append(_Line(number, len(bare) - len(bare.lstrip()), bare.strip()))
-    if not lines:
-        return {}
-    value, next_line = _block(lines, 0)
-    if next_line < len(lines):
-        raise UsageError(sentence("line {number}: is indented less than its parent", number=lines[next_line].number))
-    return value
-
-
-def _without_comment(line: str) -> str:
-    quote = ""
-    for index, letter in enumerate(line):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter == "#" and (index == 0 or line[index - 1] == " "):
-            return line[:index].rstrip()
-    return line
-
-
-def _block(lines: list[_Line], index: int) -> tuple[Any, int]:
-    line = lines[index]
-    if line.text == "-" or line.text.startswith("- "):
-        return _items(lines, index, line.indent)
-    return _members(lines, index, line.indent)
-
-
-def _items(lines: list[_Line], index: int, indent: int) -> tuple[list[Any], int]:
-    items: list[Any] = []
-    while index < len(lines) and lines[index].indent == indent and (lines[index].text + " ").startswith("- "):
-        line = lines[index]
-        content = line.text[1:].lstrip()
-        if not content:
-            value, index = _nested(lines, index + 1, indent)
-        elif _KEY.match(content):
-            inner = indent + len(line.text) - len(content)
-            lines[index] = _Line(line.number, inner, content)
-            value, index = _members(lines, index, inner)
-        else:
-            value, index = _value(content, line.number), index + 1
-        items.append(value)
-    return items, index
-
-
-def _members(lines: list[_Line], index: int, indent: int) -> tuple[dict[str, Any], int]:
-    members: dict[str, Any] = {}
-    while index < len(lines) and lines[index].indent == indent:
-        line = lines[index]
-        match = _KEY.match(line.text)
-        if match is None:
-            if line.text.startswith("-"):
-                break
-            raise UsageError(
-                sentence(
-                    "line {number}: expected NAME: VALUE, found {text}", number=line.number, text=repr(line.text[:60])
-                )
-            )
-        name, content = match[1].strip("'\""), (match[2] or "").strip()
-        if content:
-            members[name], index = _value(content, line.number), index + 1
-        else:
-            members[name], index = _nested(lines, index + 1, indent, lists_may_stand_at=indent)
-    if index < len(lines) and lines[index].indent > indent:
-        raise UsageError(sentence("line {number}: is indented more than its neighbours", number=lines[index].number))
-    return members, index
-
-
-def _nested(lines: list[_Line], index: int, indent: int, lists_may_stand_at: int = -1) -> tuple[Any, int]:
-    if index >= len(lines):
-        return "", index
-    line = lines[index]
-    if line.indent > indent or (line.indent == lists_may_stand_at and (line.text + " ").startswith("- ")):
-        return _block(lines, index)
-    return "", index
-
-
-def _value(text: str, number: int) -> Any:
-    if text[0] in "'\"":
-        if len(text) < 2 or text[-1] != text[0]:
-            raise UsageError(sentence("line {number}: a quote is not closed", number=number))
-        return text[1:-1]
-    if text[0] == "[":
-        if text[-1] != "]":
-            raise UsageError(sentence("line {number}: expected ] at the end", number=number))
-        return [_value(item.strip(), number) for item in text[1:-1].split(",") if item.strip()]
-    if text[0] in "{&*!|>%@`":
-        raise UsageError(
-            sentence(
-                "line {number}: expected a plain value or a list, found {text}", number=number, text=repr(text[:60])
-            )
-        )
-    return "" if text in {"~", "null"} else text
 
 
 _ACCOUNTS, _WHITE, _VERSION = "accounts", "globalWhiteRemoteAddresses", "dataVersion"

@@ -26,6 +26,7 @@ from engine.client.repeated_warnings import warn
 from engine.client.routes import MASTER, MessageQueue, TopicRoute, read_route
 from engine.errors import cause_of
 from engine.remoting.answers import reading
+from engine.remoting.client_account import ClientAccount
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import ONE_WAY, Command, answer_to
@@ -47,11 +48,9 @@ class ClientInstance:
     """A client of a cluster.
 
     ``namesrv`` are addresses with ``;`` between, or those of the environment's ``NAMESRV_ADDR``. Parts that share it
-    have one client id. Without ``client_id`` it is made as in Java, ``ip@process#number``. ``account`` is an access key
-    and its secret, which sign each request; with ``tls`` all connections use TLS.
-
-    ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given. ``account`` is an access key and
-    its secret, with which each request is signed; with ``tls`` all servers are spoken to by TLS.
+    have one client id. Without ``client_id`` it is made as in Java, ``ip@process#number``. ``account`` signs each
+    request: an access key, its secret, and the security token of a temporary account. With ``tls`` all connections use
+    TLS.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class ClientInstance:
         *,
         client_id: str | None = None,
         events: EventStream | None = None,
-        account: tuple[str, str] | None = None,
+        account: ClientAccount | tuple[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         namesrv = namesrv or os.environ.get("NAMESRV_ADDR", "")
@@ -174,6 +173,16 @@ class ClientInstance:
                 warn(_log, cause_of(error), "%s", cause_of(error))
             else:
                 _log.error("a client's task failed", exc_info=error)
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether all connections use TLS."""
+        return self._tls is not None
+
+    @property
+    def has_account(self) -> bool:
+        """Whether all requests are signed."""
+        return self._account is not None
 
     # Requests
 

@@ -7,6 +7,7 @@ Sends only administration requests that change nothing, and reports each to ``on
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ from engine.cluster import answers
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, Refusal
 from engine.errors import cause_of
 from engine.remoting.answers import UnexpectedAnswer, reading
+from engine.remoting.client_account import ClientAccount
 from engine.remoting.codes import RequestCode, ResponseCode, request_name
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
+from engine.remoting.signing import sign
 from engine.sentences import sentence
 from engine.system_names import is_system_group, is_system_topic
 
@@ -54,8 +57,13 @@ class ClusterReader:
         name_servers: Sequence[str],
         on_response: Callable[[AnsweredRequest], None] = lambda _: None,
         now: Clock = system_clock,
+        *,
+        account: ClientAccount | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._name_servers = tuple(name_servers)
+        self._account = account
+        self._tls = tls
         self.on_response = on_response
         self._now = now
         self._connections: dict[str, Connection] = {}
@@ -216,7 +224,10 @@ class ClusterReader:
         """
         start_s, answer = time.monotonic(), None
         try:
-            answer = await (await self._connection(address)).ask(Command(code, dict(fields)), TIMEOUT_S)
+            request = Command(code, dict(fields))
+            if self._account is not None:
+                sign(request, *self._account)
+            answer = await (await self._connection(address)).ask(request, TIMEOUT_S)
         except (OSError, TimeoutError) as error:
             self._refuse(address, code, fields, -1, cause_of(error))
         answer_code = -1 if answer is None else answer.code
@@ -241,7 +252,9 @@ class ClusterReader:
             host, _, port = address.rpartition(":")
             if not port.isdigit():
                 raise ConnectionError(sentence("{address}: expected HOST:PORT", address=address))
-            connection = self._connections[address] = await connect(host.strip("[]"), int(port), _serves_nothing)
+            connection = self._connections[address] = await connect(
+                host.strip("[]"), int(port), _serves_nothing, tls=self._tls
+            )
         return connection
 
 

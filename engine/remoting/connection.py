@@ -44,6 +44,10 @@ ANSWER_TIMEOUT_S = 3.0
 """Seconds that an answer is waited for."""
 LINGER_S = 10.0
 """Seconds that a connection which is closed has for what was written and is not read yet."""
+TLS_END_TIMEOUT_S = 0.3
+"""Seconds that a server has to acknowledge the end of TLS. RocketMQ's brokers never do it: the JDK's TLS 1.3 leaves
+their half of the connection open.
+"""
 _POLL_AFTER_ARRIVALS = 16
 """Number of arrivals close to each other after which :class:`BusyPolling` begins."""
 _ACCEPT_ITERATIONS = 3
@@ -507,7 +511,11 @@ async def connect(
 ) -> Connection:
     """Connect to a server; ``handler`` answers its requests. Raises ``OSError``."""
     connecting = asyncio.get_running_loop().create_connection(
-        lambda: Connection(handler or _refuse_requests, limits), host, port, ssl=tls
+        lambda: Connection(handler or _refuse_requests, limits),
+        host,
+        port,
+        ssl=tls,
+        ssl_shutdown_timeout=None if tls is None else TLS_END_TIMEOUT_S,
     )
     async with asyncio.timeout(ANSWER_TIMEOUT_S):
         _, connection = await connecting

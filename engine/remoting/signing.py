@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from engine.remoting.frame import Command
 
-ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
+ACCESS_KEY, SIGNATURE, SECURITY_TOKEN = "AccessKey", "Signature", "SecurityToken"
 _UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 
 
@@ -35,9 +35,11 @@ def signature(secret_key: str, content: bytes) -> str:
     return base64.b64encode(hmac.new(secret_key.encode(), content, hashlib.sha1).digest()).decode()
 
 
-def sign(command: Command, access_key: str, secret_key: str) -> None:
-    """Add both fields, as a client's hook does."""
+def sign(command: Command, access_key: str, secret_key: str, security_token: str = "") -> None:
+    """Add the fields of an account, as a client's hook does; the token of a temporary account is signed, too."""
     command.fields[ACCESS_KEY] = access_key
+    if security_token:
+        command.fields[SECURITY_TOKEN] = security_token
     command.fields[SIGNATURE] = signature(secret_key, signed_content(command.fields, command.body))
 
 

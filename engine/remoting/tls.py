@@ -1,5 +1,5 @@
-"""TLS of a server, as RocketMQ's ``tls.properties`` configures it: who must use it, who may, and with which
-certificate.
+"""TLS as RocketMQ's ``tls.properties`` configures it. For a server: who must use it, who may, and with which
+certificate. For a client: whom it trusts, and which certificate it shows.
 
 The first byte of a connection decides (docs/protocol/frames.md#frame). It is peeked before anything is read, so that
 one port serves both. Java: ``TlsSystemConfig``, ``TlsHelper``, the handshake handler of ``NettyRemotingServer``.
@@ -43,7 +43,11 @@ class TlsSettings:
     asks_over_tls: bool = key("tls.enable", default=False)
     verifies_servers: bool = key("tls.client.authServer", default=False)
     servers_trust_path: str = key("tls.client.trustCertPath", "")
-    """Whose certificates the name servers show."""
+    """Whose certificates servers show."""
+    client_key_path: str = key("tls.client.keyPath", "")
+    client_key_password: str = key("tls.client.keyPassword", "")
+    client_cert_path: str = key("tls.client.certPath", "")
+    """What a client shows to servers that ask for a certificate."""
     test_mode: bool = key("tls.test.mode.enable", default=True)
     """RocketMQ makes a certificate of its own then; here a configured one is used, and only without one an own."""
 
@@ -117,9 +121,23 @@ DEFAULT_TLS = Tls("permissive", None, makes_own=True)
 """Without a ``tls.properties``: plain or TLS, as the client begins."""
 
 
+def read_client_tls(path: Path | str) -> tuple[ssl.SSLContext, list[str]]:
+    """Read a ``tls.properties`` for a client; return how it uses TLS, and the unknown keys. As RocketMQ's clients it
+    verifies servers only with ``tls.client.authServer``, and never their host names.
+
+    Raises :class:`CannotRead` and :class:`UsageError`.
+    """
+    settings, unknown = overlay(TlsSettings(), read_text(path), str(path))
+    return _client_context(settings, str(path)), unknown
+
+
 def _client_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname = False
+    if settings.client_cert_path:
+        _load_certificate(
+            context, settings.client_cert_path, settings.client_key_path, settings.client_key_password, file
+        )
     if not settings.verifies_servers:
         context.verify_mode = ssl.CERT_NONE
         return context
@@ -135,17 +153,9 @@ def _client_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
 
 def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(settings.cert_path, settings.key_path or None, lambda: settings.key_password)
-        if settings.trust_path:
-            context.load_verify_locations(settings.trust_path)
-    except ssl.SSLError as error:
-        raise CannotRead(
-            sentence("no certificate with its key: {why}", why=error.reason or error), file=settings.cert_path
-        ) from error
-    except OSError as error:
-        reason = f"{error.strerror or error} (named in {file})"
-        raise CannotRead(reason, file=error.filename or settings.cert_path) from error
+    _load_certificate(
+        context, settings.cert_path, settings.key_path, settings.key_password, file, trust_path=settings.trust_path
+    )
     verify_mode = _CLIENTS[settings.client_auth]
     if verify_mode is ssl.CERT_NONE and settings.verifies_clients:
         verify_mode = ssl.CERT_REQUIRED
@@ -153,6 +163,23 @@ def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
         raise UsageError(sentence("tls.server.trustCertPath: expected whose certificates clients may show"), file=file)
     context.verify_mode = verify_mode
     return context
+
+
+def _load_certificate(
+    context: ssl.SSLContext, cert_path: str, key_path: str, password: str, file: str, *, trust_path: str = ""
+) -> None:
+    """Load a certificate with its key, and those that it trusts. Raises :class:`CannotRead`."""
+    try:
+        context.load_cert_chain(cert_path, key_path or None, lambda: password)
+        if trust_path:
+            context.load_verify_locations(trust_path)
+    except ssl.SSLError as error:
+        raise CannotRead(
+            sentence("no certificate with its key: {why}", why=error.reason or error), file=cert_path
+        ) from error
+    except OSError as error:
+        reason = f"{error.strerror or error} (named in {file})"
+        raise CannotRead(reason, file=error.filename or cert_path) from error
 
 
 async def first_byte(connection: socket.socket, timeout_s: float) -> bytes:

@@ -86,11 +86,18 @@ class Destination:
             else:
                 table = await self._broker_topics()
                 self._topics = {topic: table.get(topic, ()) for topic in topics}
-        except (OSError, TimeoutError, BrokerRefused, NoRoute, AnswerNotUnderstood) as error:
+        except BrokerRefused as error:
+            cause = cause_of(error)
+            if not self.instance.has_account:
+                cause = sentence("{cause}; does it require an account?", cause=cause)
+            raise CannotRead(sentence("refused by {cause}", cause=cause)) from error
+        except (OSError, TimeoutError, NoRoute, AnswerNotUnderstood) as error:
+            cause = cause_of(error)
+            has_ended = isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError)
+            if has_ended and not self.instance.uses_tls:
+                cause = sentence("{cause}; does it require TLS?", cause=cause)
             raise CannotRead(
-                sentence(
-                    "the broker at {address} cannot be reached: {cause}", address=self.address, cause=cause_of(error)
-                )
+                sentence("the broker at {address} cannot be reached: {cause}", address=self.address, cause=cause)
             ) from error
         return {
             topic: sentence(

@@ -43,20 +43,6 @@ accounts:
   admin: true
 """
 KEYS = {"someuser": "12345678", "adminuser": "87654321"}
-_AUTH = "org.apache.rocketmq.auth"
-SETTINGS = {
-    "4.9": {"aclEnable": "true"},
-    "5.3": {
-        "authenticationEnabled": "true",
-        "authorizationEnabled": "true",
-        "migrateAuthFromV1Enabled": "true",
-        "authenticationProvider": f"{_AUTH}.authentication.provider.DefaultAuthenticationProvider",
-        "authenticationMetadataProvider": f"{_AUTH}.authentication.provider.LocalAuthenticationMetadataProvider",
-        "authorizationProvider": f"{_AUTH}.authorization.provider.DefaultAuthorizationProvider",
-        "authorizationMetadataProvider": f"{_AUTH}.authorization.provider.LocalAuthorizationMetadataProvider",
-        "innerClientAuthenticationCredentials": json.dumps({"accessKey": "adminuser", "secretKey": "87654321"}),
-    },
-}
 RELEASES = {"4.9": "4.9.7", "5.3": "5.3.3"}
 PULL = {
     "queueId": "0",
@@ -163,7 +149,9 @@ def test_both_refuse_the_same(release: str, tmp_path: Path) -> None:
     folder = tmp_path / "real"
     (folder / "home" / "conf").mkdir(parents=True)
     (folder / "home" / "conf" / "plain_acl.yml").write_text(FILE)
-    options = [word for key, value in SETTINGS[release].items() for word in ("--set", f"{key}={value}")]
+    options = [
+        word for key, value in real_cluster.ACCOUNT_SETTINGS[release].items() for word in ("--set", f"{key}={value}")
+    ]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(folder, *ports, *options, release=RELEASES[release]) as output:
         theirs = asyncio.run(broker_lines(output["broker"], release))
@@ -496,7 +484,9 @@ def test_both_answer_administrators_the_same(release: str, tmp_path: Path) -> No
     for home in (folder / "home", tmp_path / "ours"):
         (home / "conf").mkdir(parents=True)
         (home / "conf" / "plain_acl.yml").write_text(FILE)
-    options = [word for key, value in SETTINGS[release].items() for word in ("--set", f"{key}={value}")]
+    options = [
+        word for key, value in real_cluster.ACCOUNT_SETTINGS[release].items() for word in ("--set", f"{key}={value}")
+    ]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(folder, *ports, *options, release=RELEASES[release]) as output:
         theirs = asyncio.run(answers(output["broker"], release, folder / "home"))

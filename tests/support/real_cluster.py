@@ -9,7 +9,7 @@ import os
 import random
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,25 @@ CACHE = os.environ.get("TRAFFIC_CACHE") or str(Path(peer.BUILD).parent / "traffi
 TIMEOUT_S = 300.0
 _LEAN = "-Xms256m -Xmx512m -XX:MaxDirectMemorySize=512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+_AUTH = "org.apache.rocketmq.auth"
+ACCOUNT_SETTINGS: dict[str, dict[str, str]] = {
+    "4.9": {"aclEnable": "true"},
+    "5.3": {
+        "authenticationEnabled": "true",
+        "authorizationEnabled": "true",
+        "migrateAuthFromV1Enabled": "true",
+        "authenticationProvider": f"{_AUTH}.authentication.provider.DefaultAuthenticationProvider",
+        "authenticationMetadataProvider": f"{_AUTH}.authentication.provider.LocalAuthenticationMetadataProvider",
+        "authorizationProvider": f"{_AUTH}.authorization.provider.DefaultAuthorizationProvider",
+        "authorizationMetadataProvider": f"{_AUTH}.authorization.provider.LocalAuthorizationMetadataProvider",
+        "innerClientAuthenticationCredentials": json.dumps({"accessKey": "adminuser", "secretKey": "87654321"}),
+    },
+}
+"""Keys of a broker that checks the accounts of ``home/conf/plain_acl.yml``, whose administrator is ``adminuser``."""
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "TRAFFIC_CACHE": CACHE, "CLUSTER_JVM": _LEAN}
+
+def environment(*jvm_options: str) -> dict[str, str]:
+    return {**os.environ, "TRAFFIC_CACHE": CACHE, "CLUSTER_JVM": " ".join((_LEAN, *jvm_options))}
 
 
 def free_port() -> int:
@@ -46,7 +62,13 @@ def _free(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def real(folder: Path, *options: object, release: str = "5.3.3", clean_end: bool = False) -> Iterator[dict[str, Any]]:
+def real(
+    folder: Path,
+    *options: object,
+    release: str = "5.3.3",
+    clean_end: bool = False,
+    jvm_options: Sequence[str] = (),
+) -> Iterator[dict[str, Any]]:
     """Start a real name server, a broker, or both, and yield the first line of its output once it accepts.
 
     It is killed after the block. ``clean_end``: it shuts down, which takes it 15 s; for tests that go on with its
@@ -55,7 +77,7 @@ def real(folder: Path, *options: object, release: str = "5.3.3", clean_end: bool
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "said.log").open("wb") as log:
         words = ["bash", str(JAVA / "cluster"), release, str(folder), *map(str, options)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, env=environment())
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, env=environment(*jvm_options))
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

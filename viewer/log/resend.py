@@ -226,7 +226,16 @@ class ResendBox(QDialog):
         self.address = Field(tr("Broker or name server, HOST:PORT"), code=True)
         self.topic = Field(tr("Topic (empty: the original topics)"), code=True)
         self.rate = Field(tr("Messages a second (empty: no limit)"), code=True)
-        for field, name in ((self.address, "address"), (self.topic, "topic"), (self.rate, "rate")):
+        self.account_file = Field(tr("Account file, as mqadmin's tools.yml (empty: no account)"), code=True)
+        self.tls_file = Field(tr("TLS file, tls.properties (empty: no TLS)"), code=True)
+        self._fields = {
+            "address": self.address,
+            "topic": self.topic,
+            "rate": self.rate,
+            "account": self.account_file,
+            "tls": self.tls_file,
+        }
+        for name, field in self._fields.items():
             field.setObjectName(f"resend.{name}")
             field.textEdited.connect(self._changed)
         self.unknown = TickBox(tr("also messages of which an earlier run does not know whether they arrived"))
@@ -254,7 +263,7 @@ class ResendBox(QDialog):
         layout.addWidget(Label(tr("Rows"), 13, "text", 600))
         for scope_button in self.scopes.values():
             layout.addWidget(scope_button)
-        for field in (self.address, self.topic, self.rate):
+        for field in self._fields.values():
             layout.addWidget(field)
         layout.addWidget(self.unknown)
         layout.addWidget(scrolling(self.summary), 1)
@@ -293,6 +302,8 @@ class ResendBox(QDialog):
             self.unknown.isChecked(),
             where,
             offsets,
+            self.account_file.text().strip(),
+            self.tls_file.text().strip(),
         )
 
     def show_summary(self, lines: Sequence[str], plan: ResendPlan | None, choice: ResendChoice | None = None) -> None:

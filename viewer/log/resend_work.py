@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from viewer.runtime.control import Control
 
 if TYPE_CHECKING:
+    from engine.client.instance import ClientInstance
     from engine.codec.message import Unit
     from engine.config import MessageStoreConfig
     from engine.inspection.snapshot import StoreSnapshot
@@ -30,7 +31,8 @@ POLL_INTERVAL_S = 0.1
 class ResendChoice:
     """What to send, and where to: units that match ``where``, or those at ``offsets``.
 
-    An empty ``topic`` stands for the original topics; a ``rate`` of None for no limit.
+    An empty ``topic`` stands for the original topics; a ``rate`` of None for no limit. The account and the settings of
+    TLS are in files, so that no secret is in a choice; an empty path stands for none.
     """
 
     to: str
@@ -40,6 +42,8 @@ class ResendChoice:
     resend_unknown: bool = False
     where: str = ""
     offsets: tuple[int, ...] | None = None
+    account_file: str = ""
+    tls_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ def plan(
         units = _units(control, store, choice, now_ms)
         planned = plan_resend(units, journal, choice.topic or None, resend_unknown=choice.resend_unknown)
         store.refuse_unread("nothing is sent without it")
-    return asyncio.run(_without_missing_topics(planned, choice.to)) if planned.to_send else planned
+    return asyncio.run(_without_missing_topics(planned, choice)) if planned.to_send else planned
 
 
 def _units(control: Control, store: StoreSnapshot, choice: ResendChoice, now_ms: int) -> Iterator[Unit]:
@@ -92,13 +96,24 @@ def _units(control: Control, store: StoreSnapshot, choice: ResendChoice, now_ms:
     return matching(store, parse(choice.where, now_ms=now_ms), on_offset)
 
 
-async def _without_missing_topics(planned: ResendPlan, address: str) -> ResendPlan:
+def _new_client(choice: ResendChoice) -> ClientInstance:
     from engine.client.instance import ClientInstance
+    from engine.remoting.client_account import read_client_account
+    from engine.remoting.tls import read_client_tls
+
+    return ClientInstance(
+        choice.to,
+        account=read_client_account(choice.account_file) if choice.account_file else None,
+        tls=read_client_tls(choice.tls_file)[0] if choice.tls_file else None,
+    )
+
+
+async def _without_missing_topics(planned: ResendPlan, choice: ResendChoice) -> ResendPlan:
     from engine.resend.sending import Destination
 
-    instance = ClientInstance(address)
+    instance = _new_client(choice)
     try:
-        destination = Destination(instance, address)
+        destination = Destination(instance, choice.to)
         return planned.without_topics(await destination.find_topics([share.topic for share in planned.topics()]))
     finally:
         await instance.kill()
@@ -128,7 +143,6 @@ def send(
 async def _send(
     control: Control, store: StoreSnapshot, journal: Journal, choice: ResendChoice, planned: tuple[PlannedMessage, ...]
 ) -> ResendResult:
-    from engine.client.instance import ClientInstance
     from engine.errors import StoreError
     from engine.resend.sending import Destination, resend
     from engine.resend.store_messages import read_planned
@@ -150,7 +164,7 @@ async def _send(
             asyncio.get_running_loop().call_later(POLL_INTERVAL_S, watch)
 
     ended = False
-    instance = ClientInstance(choice.to)
+    instance = _new_client(choice)
     watch()
     try:
         destination = Destination(instance, choice.to)

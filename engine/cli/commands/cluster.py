@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from engine.cli.connecting import Credentials, add_credentials, read_credentials
 from engine.cli.options import add_command, common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
@@ -61,11 +62,12 @@ def register(commands: Any) -> None:
         parents=[common_options(store=False)],
     )
     parser.add_argument("namesrv", metavar="ADDR[;ADDR]", type=address_list, help="the cluster's name servers")
+    add_credentials(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    state = asyncio.run(_read(args.namesrv))
+    state = asyncio.run(_read(args.namesrv, read_credentials(args, out)))
     if all(state.name_servers.values()):
         words = "; ".join(f"{address}: {wrong}" for address, wrong in state.name_servers.items())
         raise CannotRead(sentence("no name server answers: {words}", words=words))
@@ -76,8 +78,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 1 if state.refusals or any(broker.words for broker in state.brokers) else 0
 
 
-async def _read(name_servers: list[str]) -> ClusterState:
-    async with ClusterReader(name_servers) as reader:
+async def _read(name_servers: list[str], credentials: Credentials) -> ClusterState:
+    async with ClusterReader(name_servers, account=credentials.account, tls=credentials.tls) as reader:
         return await reader.read()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.cli.commands.units import COLUMNS as UNIT_COLUMNS
 from engine.cli.commands.units import unit_of
+from engine.cli.connecting import add_credentials, new_client
 from engine.cli.options import add_command, common_options, count, moment, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
@@ -149,6 +150,7 @@ def _add(
     examples = [f"{name} {words}" for words in options]
     parents = [common_options(store=reads_stores)]
     parser = add_command(commands, name, f"Like mqadmin: {summary}", *examples, parents=parents)
+    add_credentials(parser)
     parser.set_defaults(run=run)
     return parser
 
@@ -264,19 +266,19 @@ class _Cluster:
 
 
 @asynccontextmanager
-async def _connected(name_servers: list[str]) -> AsyncIterator[_Cluster]:
-    instance = ClientInstance(";".join(name_servers))
+async def _connected(args: argparse.Namespace, out: Output) -> AsyncIterator[_Cluster]:
+    instance = new_client(args, out, args.namesrv or [args.address])
     try:
         yield _Cluster(instance)
     finally:
         await instance.kill()
 
 
-def _ask(name_servers: list[str], work: Callable[[_Cluster], Awaitable[int]]) -> int:
+def _ask(args: argparse.Namespace, out: Output, work: Callable[[_Cluster], Awaitable[int]]) -> int:
     """Run ``work`` with a connected cluster, and return its exit code."""
 
     async def asking() -> int:
-        async with _connected(name_servers) as cluster:
+        async with _connected(args, out) as cluster:
             return await work(cluster)
 
     try:
@@ -302,7 +304,7 @@ def _broker_status(args: argparse.Namespace, out: Output) -> int:
                 out.record({"type": "brokerStatus", "address": address, "name": name, "value": value}, _FIGURES)
         return 0
 
-    return _ask(args.namesrv or [args.address], work)
+    return _ask(args, out, work)
 
 
 def _statistics(args: argparse.Namespace, out: Output) -> int:
@@ -329,7 +331,7 @@ def _statistics(args: argparse.Namespace, out: Output) -> int:
                 out.record(_statistics_record(topic, None, in_rate, in_count), _STATISTICS)
         return 0
 
-    return _ask(args.namesrv, work)
+    return _ask(args, out, work)
 
 
 def _statistics_record(topic: str, group: str | None, in_rate: float, in_count: int) -> dict[str, Any]:
@@ -363,7 +365,7 @@ def _topic_list(args: argparse.Namespace, out: Output) -> int:
                 _print_topic(args, out, topic, cluster_name, await cluster.groups(route))
         return 0
 
-    return _ask(args.namesrv, work)
+    return _ask(args, out, work)
 
 
 def _topics_of_store(store: StoreSnapshot) -> Iterator[tuple[str, list[str]]]:
@@ -410,7 +412,7 @@ def _epochs(args: argparse.Namespace, out: Output) -> int:
             _print_epochs(out, broker, rows, end)
         return 0
 
-    return _ask(args.namesrv, work)
+    return _ask(args, out, work)
 
 
 def _print_epochs(out: Output, broker: Mapping[str, object], rows: list[tuple[int, int]], end: int) -> None:
@@ -431,7 +433,7 @@ def _consume(args: argparse.Namespace, out: Output) -> int:
         units = [item async for item in _pulled_units(cluster, args)]
         return _print_units(args, out, iter(units))
 
-    return _ask(args.namesrv, work)
+    return _ask(args, out, work)
 
 
 def _print_units(args: argparse.Namespace, out: Output, units: Iterator[tuple[str | None, Unit]]) -> int:
@@ -554,7 +556,7 @@ def _check_progress(args: argparse.Namespace, out: Output) -> int:
             _print_progress(out, part, status, result)
         return 0 if worst == CHECK_OK else 1
 
-    return _ask(args.namesrv, work)
+    return _ask(args, out, work)
 
 
 _CHECK_TIMEOUT_S = 60.0

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.backup import ask_consent
+from engine.cli.connecting import add_credentials, new_client
 from engine.cli.options import add_command, common_options, moment, number
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.client.errors import ClientError
-from engine.client.instance import ClientInstance
 from engine.client.offset_moves import TO_END, GroupOffsets, OffsetMove
 from engine.client.routes import MessageQueue
 from engine.english import number_of
@@ -103,6 +103,7 @@ def _add(commands: Any, name: str, summary: str, *examples: str, needs_servers: 
         metavar="ADDR[;ADDR]",
         help=text,
     )
+    add_credentials(parser)
     parser.add_argument("--plan", action="store_true", help="show which messages come again or never; set nothing")
     text = "write the old offsets into this new file (default: GROUP.offsets-TIME.json in the current folder)"
     parser.add_argument("--undo-file", type=Path, metavar="FILE", help=text)
@@ -205,7 +206,7 @@ def _restore(args: argparse.Namespace, out: Output) -> int:
 
 def _move(args: argparse.Namespace, out: Output, name_servers: list[str], request: Any) -> int:
     async def move() -> int:
-        instance = ClientInstance(";".join(name_servers))
+        instance = new_client(args, out, name_servers)
         try:
             offsets = GroupOffsets(instance)
             return await _plan_and_apply(args, out, name_servers, offsets, await request(offsets))

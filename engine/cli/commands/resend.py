@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.backup import ask_consent
+from engine.cli.connecting import add_credentials, new_client
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, Progress, iso_time
 from engine.cli.serving import address_list, ended_by_signals
 from engine.client.errors import WrongMessage
-from engine.client.instance import ClientInstance
 from engine.client.messages import check_topic
 from engine.english import number_of
 from engine.errors import UsageError
@@ -66,6 +66,7 @@ def register(commands: Any) -> None:
         required=True,
         help="a running broker, or a name server of its cluster",
     )
+    add_credentials(parser)
     parser.add_argument(
         "--topic", metavar="T", help="send all messages to this topic (default: each to its original topic)"
     )
@@ -134,7 +135,7 @@ class _Resending:
         self._results = {SENT: 0, REFUSED: 0, UNKNOWN: 0}
 
     async def run(self, plan: ResendPlan) -> int:
-        instance = ClientInstance(self._args.to)
+        instance = new_client(self._args, self._out, [self._args.to])
         try:
             destination = Destination(instance, self._args.to)
             if plan.to_send:

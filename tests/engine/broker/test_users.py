@@ -14,7 +14,7 @@ import pytest
 from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.access import Access
-from engine.broker.plain_acl import PlainAcl, acl_of, parse
+from engine.broker.plain_acl import PlainAcl, acl_of
 from engine.broker.users import (
     CUSTOM,
     DEFAULT,
@@ -31,6 +31,7 @@ from engine.broker.users import (
     with_changes,
 )
 from engine.errors import UsageError
+from engine.files.yaml_file import parse
 from engine.remoting.frame import Command
 from engine.remoting.signing import sign
 

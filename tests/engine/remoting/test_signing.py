@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.remoting.frame import Command
-from engine.remoting.signing import is_signed, sign, signature, signed_content
+from engine.remoting.signing import SECURITY_TOKEN, SIGNATURE, is_signed, sign, signature, signed_content
 
 
 def test_the_signature_of_a_real_client() -> None:
@@ -38,3 +38,15 @@ def test_a_query_by_unique_key_may_leave_its_field_out() -> None:
 
 def test_what_is_not_signed_is_not_signed() -> None:
     assert not is_signed(Command(105, {"topic": "TopicTest"}), "12345678")
+
+
+def test_the_token_of_a_temporary_account_is_signed() -> None:
+    """Java adds AccessKey and SecurityToken before it signs, so that nobody can take the token off."""
+    command = Command(105, {"topic": "TopicTest"})
+    sign(command, "RocketMQ", "12345678", "token")
+    content = b"RocketMQ" + b"token" + b"TopicTest"
+    assert command.fields[SECURITY_TOKEN] == "token"
+    assert command.fields[SIGNATURE] == signature("12345678", content)
+    assert is_signed(command, "12345678")
+    del command.fields[SECURITY_TOKEN]
+    assert not is_signed(command, "12345678")

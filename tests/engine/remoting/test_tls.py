@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from certificates import self_signed, tls_properties
 from engine.errors import CannotRead, StoreError
 from engine.remoting.connection import Connection, Limits, Server, bind, connect, port_of
 from engine.remoting.frame import Command, answer_to
-from engine.remoting.tls import DEFAULT_TLS, Tls, read_tls
+from engine.remoting.tls import DEFAULT_TLS, Tls, read_client_tls, read_tls
 
 PLAIN, SECRET = False, True
 
@@ -184,3 +185,90 @@ def test_a_key_of_another_certificate_is_reported(tmp_path: Path) -> None:
     other_key.write_bytes(b"nonsense")
     with pytest.raises(CannotRead, match="no certificate with its key"):
         read_tls(file)
+
+
+def client_file(folder: Path, *lines: str) -> Path:
+    file = folder / "client.properties"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_a_client_verifies_the_server_only_where_its_file_says_so(tmp_path: Path) -> None:
+    tls, _ = read_tls(tls_properties(tmp_path, "enforcing"))
+    (tmp_path / "foreign").mkdir()
+    foreign, _ = self_signed(tmp_path / "foreign")
+    verifying = "tls.client.authServer=true"
+
+    async def ask(port: int, _server: Server) -> None:
+        for lines, is_accepted in (
+            ((), True),
+            ((verifying, f"tls.client.trustCertPath={tmp_path / 'server.pem'}"), True),
+            ((verifying, f"tls.client.trustCertPath={foreign}"), False),
+        ):
+            context, unknown = read_client_tls(client_file(tmp_path, *lines))
+            assert unknown == []
+            if not is_accepted:
+                with pytest.raises(ssl.SSLError, match="self-signed certificate"):
+                    await connect("127.0.0.1", port, tls=context)
+                continue
+            connection = await connect("127.0.0.1", port, tls=context)
+            assert bytes((await connection.ask(Command(105, body=b"asked"))).body) == b"asked"
+            connection.close()
+
+    run(tls, ask)
+
+
+def test_a_client_shows_its_certificate_to_a_server_that_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "client").mkdir()
+    certificate, key = self_signed(tmp_path / "client", password="sesame")
+    server_file = tls_properties(tmp_path, "enforcing")
+    with server_file.open("a") as file:
+        file.write(f"tls.server.need.client.auth=require\ntls.server.trustCertPath={certificate}\n")
+    lines = (f"tls.client.certPath={certificate}", f"tls.client.keyPath={key}", "tls.client.keyPassword=sesame")
+    context, _ = read_client_tls(client_file(tmp_path, *lines))
+
+    async def ask(port: int, _server: Server) -> None:
+        assert await answer_or_none(port, SECRET) is None  # no certificate
+        connection = await connect("127.0.0.1", port, tls=context)
+        assert bytes((await connection.ask(Command(105, body=b"asked"))).body) == b"asked"
+        connection.close()
+
+    run(read_tls(server_file)[0], ask)
+
+
+def test_a_client_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path, password="sesame")
+    lines = (f"tls.client.certPath={certificate}", f"tls.client.keyPath={key}", "tls.client.keyPassword=wrong")
+    with pytest.raises(CannotRead, match="no certificate with its key") as raised:
+        read_client_tls(client_file(tmp_path, *lines))
+    assert "wrong" not in str(raised.value)
+    with pytest.raises(CannotRead, match=r"named in .*client\.properties"):
+        read_client_tls(client_file(tmp_path, f"tls.client.certPath={tmp_path / 'none.pem'}"))
+
+
+def test_a_connection_ends_though_the_server_does_not_acknowledge_it(tmp_path: Path) -> None:
+    """RocketMQ's brokers do not. Each command waited for its last connections until it gave up, and left them open."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*self_signed(tmp_path))
+    ended = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        accepted, _ = listener.accept()
+        with accepted, context.wrap_socket(accepted, server_side=True) as secret:
+            secret.recv(1)  # the client's end of TLS
+            ended.wait(10)
+
+    async def end(port: int) -> None:
+        connection = await connect("127.0.0.1", port, tls=trusting())
+        connection.close()
+        async with asyncio.timeout(5):
+            await connection.closed.wait()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            asyncio.run(end(listener.getsockname()[1]))
+        finally:
+            ended.set()
+            thread.join()

@@ -84,6 +84,8 @@ def test_nothing_is_sent_before_it_was_shown(resends: LogResend) -> None:
     box.show_button.click()
     assert "5 messages would be sent" in box.summary.text()
     assert box.send.isEnabled()
+    box.account_file.setText("/home/me/tools.yml")
+    box.tls_file.setText("/home/me/tls.properties")
     box.topic.setText("Again")
     box.topic.textEdited.emit("Again")
     assert (box.send.isEnabled(), box.summary.text()) == (False, "")
@@ -96,6 +98,7 @@ def test_nothing_is_sent_before_it_was_shown(resends: LogResend) -> None:
     assert [target for target, _ in jobs.requests] == [PLAN, PLAN, SEND]
     choice, messages = jobs.requests[-1][1][2:]
     assert (choice.to, choice.topic, choice.offsets, choice.rate) == ("127.0.0.1:10911", "Again", (200,), None)
+    assert (choice.account_file, choice.tls_file) == ("/home/me/tools.yml", "/home/me/tls.properties")
     assert choice.journal.name == "store.resent.jsonl"
     assert len(messages) == 5
     assert texts == ["5 messages were sent"]

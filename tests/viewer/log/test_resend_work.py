@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from engine_units import units_of
+from guarded_broker import SECRET, credential_files, guarded_beside
 from handmade_stores import HandmadeStore
 
 from engine.broker.serving import serving_beside
@@ -82,6 +83,18 @@ def test_a_stop_ends_the_sends_and_a_plan(source: Path, target: Path, tmp_path: 
         assert result.remaining > 0
         with pytest.raises(Cancelled):
             plan(stopping, source, None, choice(addresses.broker, tmp_path, where="size > 1", offsets=(0,)), 0)
+
+
+def test_files_name_the_account_and_tls(source: Path, target: Path, tmp_path: Path) -> None:
+    (_, account, _, tls), refused = credential_files(tmp_path), credential_files(tmp_path, "stranger", "wrong-wrong")[1]
+    with guarded_beside(target, tmp_path, "5.5") as addresses:
+        chosen = choice(addresses.broker, tmp_path, account_file=account, tls_file=tls)
+        planned = plan(control(), source, None, chosen, 0)
+        assert send(control(), source, None, chosen, tuple(planned.to_send)) == ResendResult(3, 0, 0, 0, "")
+        for options in ({}, {"tls_file": tls}, {"account_file": refused, "tls_file": tls}):
+            with pytest.raises(CannotRead):
+                plan(control(), source, None, choice(addresses.broker, tmp_path / "new", **options), 0)
+    assert SECRET not in (tmp_path / "sent.jsonl").read_text()
 
 
 def test_a_broker_that_is_gone_is_named(source: Path, target: Path, tmp_path: Path) -> None:
