@@ -86,16 +86,19 @@ def backed_up(
     *,
     enabled: bool = True,
     rewrites_log: bool = False,
+    in_place: bool = False,
 ) -> Iterator[Backup]:
     """Back up what the block changes of the store at ``root``, except with ``--no-backup`` or where it is not
-    ``enabled``. ``rewrites_log`` says that it writes other bytes than zeros into the log.
+    ``enabled``. ``rewrites_log`` says that it writes other bytes than zeros into the log, ``in_place`` that it adds no
+    message: then it may also change a store whose broker has queues or tables in a RocksDB.
 
     Where the block raises before it is settled everything is put back, and the folder goes. Raises
     :class:`engine.mapped.backup.CannotBackUp` before anything is changed.
     """
-    refuse_undecoded(root)
+    refuse_undecoded(root, in_place=in_place)
     refuse_linked_files(settle_folders(root, config).written, RealDisk())
-    refuse_undecoded_modes(getattr(args, "config", None))
+    if not in_place:
+        refuse_undecoded_modes(getattr(args, "config", None))
     if args.no_backup or not enabled:
         yield Backup(root, None, config)
         return

@@ -101,6 +101,8 @@ class Manifest:
     """Family → number of its first write-ahead log that is not in table files yet."""
     last_sequence: int = 0
     """Sequence number of a write: all of the table files are at or below it."""
+    next_file_number: int = 0
+    """Number of the next file of the database, when the manifest was written."""
 
     @property
     def first_log_number(self) -> int:
@@ -219,7 +221,9 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
             log_number = fields.number()
         elif tag == _LAST_SEQUENCE:
             manifest.last_sequence = fields.number()
-        elif tag == _NEXT_FILE or tag in _NUMBERS:
+        elif tag == _NEXT_FILE:
+            manifest.next_file_number = fields.number()
+        elif tag in _NUMBERS:
             fields.number()
         elif tag == _COMPACT_POINTER:
             fields.number()

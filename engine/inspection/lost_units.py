@@ -171,7 +171,9 @@ def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Itera
             lower = middle + 1
         else:
             upper = middle
-    for entry in queue.entries(lower, min(end, lower + max_entries)):
+    last = min(end, lower + max_entries)
+    entries = queue.stored_entries(lower, last) if isinstance(queue, RocksQueueReader) else queue.entries(lower, last)
+    for entry in entries:
         if entry.state != "entry" or entry.physical_offset >= stop:
             return
         if entry.physical_offset >= start and entry.size > 0:

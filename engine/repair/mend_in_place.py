@@ -15,7 +15,6 @@ from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.inspection.undecoded import refuse_undecoded_modes
 from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
@@ -53,7 +52,7 @@ def refuse_to_write(store: StoreSnapshot) -> None:
         StoreLock(path / "lock").release()  # raises, and names the holder
     if store.dledger is not None:
         raise StoreError(sentence("nothing was changed: the log belongs to a DLedger group"), file=str(path))
-    refuse_undecoded(path)
+    refuse_undecoded(path, in_place=True)
     refuse_linked_files(folders.written, RealDisk())
 
 
@@ -70,7 +69,6 @@ def mend_in_place(
     :func:`refuse_to_write` raises before anything is changed; ``OSError``: then everything is as it was.
     """
     wanted = PatchList(patches)
-    refuse_undecoded_modes(config.file if config is not None else None)
     with open_store(path, config) as store:
         refuse_to_write(store)
         empty_log = without_log(store)

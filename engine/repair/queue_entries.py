@@ -67,8 +67,8 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
     if store.kind != "store" or store.dledger is not None or store.rocksdb_queues is not None or not reported:
         return None
-    named = {name for finding in reported for name in _queues_of(store, finding)}
-    tags_named = {name for finding in reported if finding.id == "CQ09" for name in _queues_of(store, finding)}
+    named = {name for finding in reported for name in queues_of(store, finding)}
+    tags_named = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
     queues = {queue.key: queue for queue in _plain_queues(store)}
     chosen = {key: queue for key, queue in queues.items() if f"{key[0]}/{key[1]}" in named}
     are_all = any(finding.id in ("CQ10", "RP01") for finding in reported)
@@ -167,7 +167,7 @@ def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict
     }
 
 
-def _queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
+def queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
     """Yield the names (topic/queue) of the queues that a finding names, or whose file it names."""
     folders = {str(queue.folder): queue for by_id in store.file_topics().values() for queue in by_id.values()}
     queue_of_file = folders.get(str(Path(finding.file).parent)) if finding.file else None

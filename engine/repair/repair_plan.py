@@ -25,6 +25,7 @@ from engine.repair import (
     log_damage,
     missing_files,
     queue_entries,
+    rocksdb_queues,
     salvaged_units,
     state_files,
 )
@@ -176,7 +177,7 @@ def plan_repairs(
         ),
         missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
-        queue_entries.NAME: lambda store, state: queue_entries.repair_queues(store, state.findings),
+        queue_entries.NAME: _queues_repair,
         index_entries.NAME: lambda store, state: index_entries.repair_index_entries(store, state.findings),
         index_links.NAME: lambda store, state: index_links.repair_index(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
@@ -233,6 +234,12 @@ def _missing_files_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if not (has_to_cross or reported & mendable.MISSING_FILES):
         return None
     return missing_files.repair_missing_files(store)
+
+
+def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
+    if store.rocksdb_queues is not None:
+        return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
+    return queue_entries.repair_queues(store, state.findings)
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:

@@ -131,6 +131,14 @@ class RocksDatabase:
         """Return True if files of the folder changed since it was opened. Raises :class:`CannotRead`."""
         return fingerprint(self.folder, self._reading) != self._copy.fingerprint
 
+    def latest_sequence(self) -> int:
+        """Return the number of the newest write."""
+        if not self._close.alive:
+            raise StoreClosed(sentence("the RocksDB was closed"), file=str(self.folder))
+        with self._errors():
+            sequence: int = self._database.latest_sequence_number()
+        return sequence
+
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return the value of one row, or None."""
         with self._errors():

@@ -457,7 +457,7 @@ CQ16 = _rule(
     "entry from the row min while the log still has that message. A clean start does not correct them.",
     ROCKSDB_STEP,
     command=BUILD_ROCKSDB,
-    kinds={"max": Kind(), "min": Kind(), "first": Kind()},
+    kinds={"max": Kind(), "min": Kind(), "first": Kind(), "rows": Kind()},
     needs=QUEUE,
 )
 CQ19 = _rule(

@@ -37,15 +37,17 @@ from engine.store.store_parts import StoreParts
 _log = logging.getLogger(__name__)
 
 
-def refuse_undecoded(root: Path) -> None:
+def refuse_undecoded(root: Path, *, in_place: bool = False) -> None:
     """Raise :class:`Undecoded` if the store at ``root`` has a part that is recognised and not decoded.
 
-    A writer would leave that part behind, or build a second one beside it, so every writer calls this. Raises
-    :class:`CannotRead` if a folder could not be examined: such a part may be in it.
+    A writer would leave that part behind, or build a second one beside it, so every writer calls this. Who changes
+    files ``in_place`` and adds no message refuses only a log that is not decoded. Raises :class:`CannotRead` if a
+    folder could not be examined: such a part may be in it.
 
     """
     reading = Reading()
-    part = part_that_forbids_writing(find_undecoded(ReadingListing(reading, root)))
+    parts = find_undecoded(ReadingListing(reading, root))
+    part = part_that_forbids_writing(part for part in parts if not in_place or "log" in part.subjects)
     reading.refuse("a part that is not decoded may be there")
     if part is not None:
         raise Undecoded(part.refusal, file=str(root))

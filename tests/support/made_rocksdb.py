@@ -12,6 +12,7 @@ from handmade_stores import HandmadeStore
 
 from engine.codec import rocksdb_queue_rows as codec
 from engine.mapped.reading import Reading
+from engine.rocksdb.added_rows import added_log
 from engine.rocksdb.database import open_rocksdb
 
 
@@ -70,6 +71,43 @@ def rows_of_store(made: HandmadeStore) -> dict[str, dict[bytes, bytes]]:
     return {codec.ENTRY_FAMILY: entries, codec.BOUND_FAMILY: bounds}
 
 
+def spoil_queues(folder: Path, kind: str, topic: str, queue_id: int) -> None:
+    """Spoil the rows of a queue, or of all queues, of a database that a broker made: one of :data:`SPOILED`."""
+    queues = QueueRows(folder)
+    match kind:
+        case "wrong offsets":
+            for number in (10, 11, 12):
+                queues.change_entry(topic, queue_id, number, physical_offset=number)
+        case "missing rows":
+            queues.delete_entries(topic, queue_id, range(20, 40))
+        case "early end":
+            queues.set_bound(topic, queue_id, "max", 100)
+        case "no end":
+            del queues.bounds[codec.bound_key(topic, queue_id, "max")]
+        case "late start":
+            queues.set_bound(topic, queue_id, "min", 100)
+        case "wrong tag":
+            queues.change_entry(topic, queue_id, 5, tags_code=77)
+        case "no rows":
+            queues.entries.clear()
+        case "empty":
+            queues.entries.clear()
+            queues.bounds.clear()
+    queues.append()
+
+
+SPOILED = (
+    "wrong offsets",
+    "missing rows",
+    "early end",
+    "no end",
+    "late start",
+    "wrong tag",
+    "no rows",
+    "empty",
+)
+
+
 class QueueRows:
     """The rows of a store's queues, to be changed and written again: entries and bounds by topic, queue and offset."""
 
@@ -116,3 +154,21 @@ class QueueRows:
 
     def write(self) -> None:
         make_database(self._folder, self.rows)
+
+    def append(self) -> None:
+        """Write only what changed, into a write-ahead log beside the files. RocketMQ can open such a database, but not
+        the table files of a newer RocksDB that :meth:`write` makes.
+        """
+        old = read_rows(self._folder)
+        changes = {
+            family: [
+                (key, self.rows[family].get(key))
+                for key in sorted(old[family].keys() | self.rows[family].keys())
+                if old[family].get(key) != self.rows[family].get(key)
+            ]
+            for family in old
+        }
+        with open_rocksdb(self._folder, Reading()) as database:
+            log = added_log(database, Reading(), changes)
+        assert log is not None
+        (self._folder / log.name).write_bytes(log.content)

@@ -280,7 +280,7 @@ def _mend(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
     question = f"{number_of(len(planned.patches), 'place', 'places')} of {path} will be changed."
     if not ask_consent(args, [question], "Change the store?", empty_log=planned.empty_log):
         return 2
-    with backed_up(args, path, config, rewrites_log=True) as backup, backup.lock():
+    with backed_up(args, path, config, rewrites_log=True, in_place=True) as backup, backup.lock():
         apply_patches(path, PatchList(planned.patches), backup.store_disk or RealDisk())
     out.record({"type": "patched", "path": str(path), "patches": len(planned.patches), "kept": backup.record})
     if not out.as_json:

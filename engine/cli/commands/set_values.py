@@ -102,11 +102,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return 0
         if store.lock_state == "held":
             StoreLock(path / "lock").release()  # raises, and names the holder
-        refuse_undecoded(path)
+        refuse_undecoded(path, in_place=True)
         if not ask_consent(args, lines, "Change it?", empty_log=without_log(store)):
             return 2
         config = derived_config(store)
-    with backed_up(args, path, config) as backup, backup.lock():
+    with backed_up(args, path, config, in_place=True) as backup, backup.lock():
         apply_patches(path, patches, backup.store_disk or RealDisk())
     out.record({"type": "patched", "patches": len(patches), "kept": backup.record})
     out.line(f"{shlex.quote(str(path))} was changed: {number_of(len(patches), 'file', 'files')}.")

@@ -181,6 +181,14 @@ class QueueConsequences:
         rows, newest = walk.rows, walk.rows.bound("max")
         if newest is None:
             return
+        if rows.first_row is None and self._least <= newest.physical_offset < self._log.end:
+            text = sentence(
+                "Queue {name}: its end was written for entry {n:,}, and it has no row of any entry",
+                name=walk.name,
+                n=newest.queue_offset,
+            )
+            evidence = {"queueOffset": newest.queue_offset, "expected": newest.physical_offset, "found": None}
+            yield self._of_bounds(walk, text, evidence, "rows")
         last_row = rows.row(newest.queue_offset)
         if last_row is not None and last_row.physical_offset != newest.physical_offset:
             text = sentence(

@@ -1,0 +1,183 @@
+"""Mend queues in a RocksDB: every row as the messages of the log say it (docs/formats/repair.md#rocksdb).
+
+The files of the database stay as they are. The rows that differ come in a new write-ahead log: the next opening, by a
+broker or by Storescope, puts them over the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec import rocksdb_queue_rows as codec
+from engine.codec.dtypes import ROCKSDB_QUEUE_ROW
+from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
+from engine.codec.unit_scan import Damage, Stop
+from engine.inspection.block_scan import scan_log
+from engine.inspection.deleted_topics import deleted_topics
+from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.inspection.rocksdb_unflushed import QueueKey, UnflushedEntries, find_unflushed
+from engine.inspection.snapshot import StoreSnapshot
+from engine.patching.patches import WriteFile
+from engine.repair.queue_entries import NAME, queues_of
+from engine.repair.repair import Repair
+from engine.rocksdb.added_rows import Row, added_log
+from engine.rules import mendable
+from engine.rules.findings import Finding, at_least
+from engine.sentences import plural, sentence
+from engine.store import rocksdb_bounds
+
+MAX_ROWS = 1_000_000
+"""More rows are not written: they are held in memory."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows that are written, by column family, and the queues that have any."""
+
+    entries: list[Row] = field(default_factory=list)
+    bounds: list[Row] = field(default_factory=list)
+    queues: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.entries) + len(self.bounds)
+
+
+def repair_rocksdb_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+    """Return the repair of the queues in the store's RocksDB that ``findings`` name; None if nothing of them can be
+    mended.
+
+    Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
+    """
+    reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
+    queues = store.rocksdb_queues
+    if store.kind != "store" or queues is None or not reported or not queues.folder.is_relative_to(store.path):
+        return None
+    names = {name for finding in reported for name in queues_of(store, finding)}
+    names_of_tags = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
+    are_all = any(finding.id in ("CQ10", "RP01") for finding in reported)
+    rows = _differing_rows(store, None if are_all else names, names_of_tags)
+    if not rows.count or rows.count > MAX_ROWS:
+        return None
+    log = added_log(
+        queues.database(), store.reading, {codec.ENTRY_FAMILY: rows.entries, codec.BOUND_FAMILY: rows.bounds}
+    )
+    if log is None:
+        return None
+    why = plural(
+        "{n:,} row of the queues as the messages of the log say it, in a new write-ahead log",
+        "{n:,} rows of the queues as the messages of the log say them, in a new write-ahead log",
+        n=log.rows,
+    )
+    name = f"{queues.folder.relative_to(store.path).as_posix()}/{log.name}"
+    patch = WriteFile(file=name, old=None, new=log.content, why=why, name=NAME)
+    gains = plural(
+        "{n:,} queue has the rows that the messages of the log say; consumers get them at their queue offsets",
+        "{n:,} queues have the rows that the messages of the log say; consumers get them at their queue offsets",
+        n=rows.queues,
+    )
+    title = sentence("Mend the rows of the queues in the RocksDB from the commit log")
+    return Repair(NAME, mendable.QUEUES, title, (patch,), gains)
+
+
+def _differing_rows(store: StoreSnapshot, names: Collection[str] | None, names_of_tags: Collection[str]) -> _Rows:
+    """Return the rows of the queues ``names`` (None: of all) that the log says otherwise."""
+    assert store.rocksdb_queues is not None
+    levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
+    expected = find_unflushed(store.log, store.log.min_offset, levels)
+    readers = store.rocksdb_queues.by_topic()
+    first_of: dict[str, int] = {}
+    for (topic, _), entries in expected.items():
+        first = int(entries.rows["physical_offset"].min())
+        first_of[topic] = min(first, first_of.get(topic, first))
+    deleted = set(deleted_topics(store, first_of))
+    is_whole = _is_whole(store)
+    rows = _Rows()
+    for key, entries in sorted(expected.items()):
+        topic, queue_id = key
+        name = f"{topic}/{queue_id}"
+        reader = readers.get(topic, {}).get(queue_id)
+        if (names is not None and name not in names) or (reader is None and topic in deleted):
+            continue
+        count = rows.count
+        written = list(_entry_rows(reader, entries, keeps_tags=name not in names_of_tags))
+        rows.entries += [(codec.entry_key(topic, queue_id, number), value) for number, value in written]
+        rows.bounds += _bound_rows(store, key, reader, entries, dict(written), is_whole=is_whole)
+        rows.queues += rows.count > count
+        if rows.count > MAX_ROWS:
+            break
+    return rows
+
+
+def _is_whole(store: StoreSnapshot) -> bool:
+    """Return True if all of the log could be read."""
+    return not any(
+        isinstance(block, Damage) or (isinstance(block, Stop) and block.kind not in ("zero", "end", "limit"))
+        for block in scan_log(store.log, crc=False, with_tags=False)
+    )
+
+
+def _entry_rows(
+    reader: RocksQueueReader | None, expected: UnflushedEntries, *, keeps_tags: bool
+) -> Iterator[tuple[int, bytes]]:
+    """Yield queue offset and value of each entry that the database has otherwise, or not."""
+    numbers, fresh = expected.queue_offset, expected.rows.copy()
+    differs: NDArray[np.bool_] = np.ones(len(numbers), np.bool_)
+    if reader is not None:
+        known_numbers, known = reader.numbered_rows(int(numbers[0]), int(numbers[-1]) + 1)
+        known = known.astype(ROCKSDB_QUEUE_ROW)
+        places = np.searchsorted(known_numbers, numbers)
+        is_known = np.zeros(len(numbers), np.bool_)
+        in_range = places < len(known_numbers)
+        is_known[in_range] = known_numbers[places[in_range]] == numbers[in_range]
+        old = known[places[is_known]]
+        new = fresh[is_known]
+        if keeps_tags:
+            same = (old["physical_offset"] == new["physical_offset"]) & (old["size"] == new["size"])
+            new["tags_code"][same] = old["tags_code"][same]
+        fresh[is_known] = new
+        differs[is_known] = old != new
+    for row in np.flatnonzero(differs).tolist():
+        yield int(numbers[row]), bytes(fresh[row].tobytes())
+
+
+def _bound_rows(
+    store: StoreSnapshot,
+    key: QueueKey,
+    reader: RocksQueueReader | None,
+    expected: UnflushedEntries,
+    written: Mapping[int, bytes],
+    *,
+    is_whole: bool,
+) -> Iterator[Row]:
+    """Yield the rows ``max`` and ``min`` of a queue where they differ, so that a broker serves its messages."""
+
+    def row_at(number: int) -> codec.QueueRow | None:
+        if number in written:
+            return codec.decode_entry(written[number])
+        return reader.row(number) if reader is not None else None
+
+    oldest = reader.bound("min") if reader is not None else None
+    newest = reader.bound("max") if reader is not None else None
+    first, last = expected.first_offset, expected.last_offset
+    wanted = codec.BoundRow(*key, "max", int(expected.rows["physical_offset"][-1]), last)
+    if newest is None or newest.queue_offset <= last or (is_whole and not _is_true(store, newest, row_at)):
+        if newest != wanted:
+            yield codec.bound_key(*key, "max"), codec.encode_bound(wanted)
+        newest = wanted
+    if is_whole and rocksdb_bounds.minimum(row_at, oldest, newest, max(store.log.min_offset, 0)) > first:
+        bound = codec.BoundRow(*key, "min", int(expected.rows["physical_offset"][0]), first)
+        yield codec.bound_key(*key, "min"), codec.encode_bound(bound)
+
+
+def _is_true(store: StoreSnapshot, newest: codec.BoundRow, row_at: rocksdb_bounds.RowAt) -> bool:
+    """Return True if a row ``max`` leads to an entry that says the same, of a message that may have been there."""
+    row = row_at(newest.queue_offset)
+    if row is None or row.physical_offset != newest.physical_offset:
+        return False
+    is_behind = row.physical_offset >= store.log.max_offset  # a start cuts it
+    return is_behind or isinstance(store.log.unit_at(row.physical_offset, crc=False), Unit)
