@@ -4,7 +4,7 @@ empty (docs/formats/repair.md#index).
 RocketMQ appends the keys of the messages in the order of the log, and begins a new file when one is full. So what a
 file holds follows from the log and from the files beside it::
 
-    file before: … keys up to the message at 4,711 │ this file: entries − 1 keys │ file behind: from 9,432 on …
+    previous file: … keys up to the message at 4,711 │ this file: entries − 1 keys │ next file: from 9,432 on …
 
 A file is written again only if the log gives exactly as many keys as it holds, and most of what is left in it agrees.
 """
@@ -72,21 +72,22 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
     if any(finding.id in _LENGTHS for finding in findings):  # one of them may stand for several files
         reported |= {reader.path for reader in readers if reader.size != geometry.file_size}
     patches: list[Patch] = []
-    mended = 0
+    mended_files = 0
     for number, reader in enumerate(readers):
-        before, behind = readers[number - 1] if number else None, readers[number + 1 : number + 2]
-        beside = {file.path for file in (before, *behind) if file is not None}
-        if reader.path not in reported or beside & reported or geometry.file_size > MAX_FILE_BYTES:
+        previous_file = readers[number - 1] if number else None
+        next_file = readers[number + 1] if number + 1 < len(readers) else None
+        neighbour_paths = {file.path for file in (previous_file, next_file) if file is not None}
+        if reader.path not in reported or neighbour_paths & reported or geometry.file_size > MAX_FILE_BYTES:
             continue
-        of_file = _patches(store, geometry, reader, before, behind[0] if behind else None)
-        patches += of_file
-        mended += bool(of_file)
+        file_patches = _patches(store, geometry, reader, previous_file, next_file)
+        patches += file_patches
+        mended_files += bool(file_patches)
     if not patches:
         return None
     gains = plural(
         "{n:,} index file has its entries again: queries by key find its messages",
         "{n:,} index files have their entries again: queries by key find their messages",
-        n=mended,
+        n=mended_files,
     )
     title = sentence("Write the entries of index files again from the commit log")
     return Repair(NAME, mendable.INDEX_ENTRIES, title, tuple(patches), gains)
@@ -96,111 +97,112 @@ def _patches(
     store: StoreSnapshot,
     geometry: Geometry,
     reader: IndexReader,
-    before: IndexReader | None,
-    behind: IndexReader | None,
+    previous_file: IndexReader | None,
+    next_file: IndexReader | None,
 ) -> list[Patch]:
     try:
-        last, first = _end_of(before), _begin_of(behind)
+        preceding, following = _end_of(previous_file), _begin_of(next_file)
     except CorruptUnit:
         return []
-    if (before is not None and last is None) or (behind is not None and first is None):
+    if (previous_file is not None and preceding is None) or (next_file is not None and following is None):
         return []
-    old = reader.file.read(0, min(reader.size, geometry.file_size)).ljust(geometry.file_size, b"\0")
+    old_bytes = reader.file.read(0, min(reader.size, geometry.file_size)).ljust(geometry.file_size, b"\0")
     for has_tags in (False, True):
-        keys = _keys_between(store, last, first, has_tags=has_tags)
+        keys = _keys_between(store, preceding, following, has_tags=has_tags)
         if keys is None or not 0 < len(keys.key_hash) < geometry.entries:
             continue
-        if behind is not None and len(keys.key_hash) != geometry.entries - 1:
+        if next_file is not None and len(keys.key_hash) != geometry.entries - 1:
             continue
-        if not _agrees(old, geometry, keys, is_counted=behind is not None):
+        if not _agrees(old_bytes, geometry, keys, is_counted=next_file is not None):
             continue
-        new = np.zeros(geometry.file_size, np.uint8)
-        header = next_header(last.header) if last is not None else IndexHeader(0, 0, 0, 0, 0, 1)
-        header = put_entries(new, header, geometry, keys.key_hash, keys.phy_offset, keys.store_timestamp)
-        new[:HEADER_SIZE] = np.frombuffer(encode_header(header), np.uint8)
-        return list(_changes(store, reader, old, new.tobytes()))
+        new_bytes = np.zeros(geometry.file_size, np.uint8)
+        header = next_header(preceding.header) if preceding is not None else IndexHeader(0, 0, 0, 0, 0, 1)
+        header = put_entries(new_bytes, header, geometry, keys.key_hash, keys.phy_offset, keys.store_timestamp)
+        new_bytes[:HEADER_SIZE] = np.frombuffer(encode_header(header), np.uint8)
+        return list(_changes(store, reader, old_bytes, new_bytes.tobytes()))
     return []
 
 
-def _changes(store: StoreSnapshot, reader: IndexReader, old: bytes, new: bytes) -> Iterator[Patch]:
+def _changes(store: StoreSnapshot, reader: IndexReader, old_bytes: bytes, new_bytes: bytes) -> Iterator[Patch]:
     name = Path(reader.path).relative_to(store.path).as_posix()
     why = sentence("entries of {file} as the messages of the log say them", file=reader.name)
-    changes = list(differences(name, old, new, why, NAME))
+    changes = list(differences(name, old_bytes, new_bytes, why, NAME))
     if sum(len(change.new) for change in changes) > MAX_NEW_BYTES:
         return
-    if reader.size != len(new):
+    if reader.size != len(new_bytes):
         size, sample = sample_of(store, Path(reader.path))
-        yield ResizeFile(file=name, size=size, new_size=len(new), sample=sample, why=why, name=NAME)
+        yield ResizeFile(file=name, size=size, new_size=len(new_bytes), sample=sample, why=why, name=NAME)
     yield from changes
 
 
 def _end_of(reader: IndexReader | None) -> _Neighbour | None:
-    """Return the last entry of the file before; None if there is none."""
+    """Return the last entry of the previous file; None if there is none."""
     if reader is None or not reader.last_entry:
         return None
     number, keys = reader.last_entry, 0
-    last = reader.entry(number)
-    while last is not None and (entry := reader.entry(number - keys)) is not None:
-        if entry.phy_offset != last.phy_offset:
+    last_entry = reader.entry(number)
+    while last_entry is not None and (entry := reader.entry(number - keys)) is not None:
+        if entry.phy_offset != last_entry.phy_offset:
             break
         keys += 1
-    return None if last is None else _Neighbour(last.phy_offset, keys, reader.header)
+    return None if last_entry is None else _Neighbour(last_entry.phy_offset, keys, reader.header)
 
 
 def _begin_of(reader: IndexReader | None) -> _Neighbour | None:
-    """Return the first entry of the file behind; None if there is none."""
+    """Return the first entry of the next file; None if there is none."""
     if reader is None or not reader.last_entry:
         return None
     keys = 0
-    first = reader.entry(1)
+    first_entry = reader.entry(1)
     for _, entry in reader.entries():
-        if first is None or entry.phy_offset != first.phy_offset:
+        if first_entry is None or entry.phy_offset != first_entry.phy_offset:
             break
         keys += 1
-    return None if first is None else _Neighbour(first.phy_offset, keys, reader.header)
+    return None if first_entry is None else _Neighbour(first_entry.phy_offset, keys, reader.header)
 
 
 def _keys_between(
-    store: StoreSnapshot, last: _Neighbour | None, first: _Neighbour | None, *, has_tags: bool
+    store: StoreSnapshot, preceding: _Neighbour | None, following: _Neighbour | None, *, has_tags: bool
 ) -> IndexKeys | None:
-    """Return the keys of the log behind ``last`` and in front of ``first``; None if a part of the log is damaged."""
+    """Return the keys of the log between the entries of both neighbours; None if a part of the log is damaged."""
     topics = TopicTable()
     blocks: list[IndexKeys] = []
-    start = last.offset if last is not None else store.log.min_offset
-    stop = store.log.max_offset
-    if first is not None:
-        unit = store.log.unit_at(first.offset, crc=False)
-        stop = first.offset + getattr(unit, "size", 0)
-    for block in scan_log(store.log, start, stop, crc=False, topics=topics):
+    start_offset = preceding.offset if preceding is not None else store.log.min_offset
+    stop_offset = store.log.max_offset
+    if following is not None:
+        unit = store.log.unit_at(following.offset, crc=False)
+        stop_offset = following.offset + getattr(unit, "size", 0)
+    for block in scan_log(store.log, start_offset, stop_offset, crc=False, topics=topics):
         if isinstance(block, Damage):
             return None
         if isinstance(block, UnitColumns):
-            units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
-            in_place = np.flatnonzero(block.physical_offset[:units] == block.offset[:units])
+            unit_count = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+            in_place = np.flatnonzero(block.physical_offset[:unit_count] == block.offset[:unit_count])
             blocks.append(build_keys(block, topics.prefixes(), in_place, tags=has_tags))
     if not blocks:
         return None
     hashes = np.concatenate([keys.key_hash for keys in blocks])
     offsets = np.concatenate([keys.phy_offset for keys in blocks])
     times = np.concatenate([keys.store_timestamp for keys in blocks])
-    begin = last.keys if last is not None else 0
-    end = len(hashes)
-    if first is not None:
-        end -= first.keys if len(offsets) and int(offsets[-1]) == first.offset else 0
-    return IndexKeys(hashes[begin:end], offsets[begin:end], times[begin:end], 0, later_units=False)
+    key_start = preceding.keys if preceding is not None else 0
+    key_end = len(hashes)
+    if following is not None:
+        key_end -= following.keys if len(offsets) and int(offsets[-1]) == following.offset else 0
+    this_file = slice(key_start, key_end)
+    return IndexKeys(hashes[this_file], offsets[this_file], times[this_file], 0, later_units=False)
 
 
-def _agrees(old: bytes, geometry: Geometry, keys: IndexKeys, *, is_counted: bool) -> bool:
+def _agrees(old_bytes: bytes, geometry: Geometry, keys: IndexKeys, *, is_counted: bool) -> bool:
     """Return True if most entries that are left in a file are those of ``keys``. A file without any agrees if the files
     around it say how many it had (``is_counted``).
     """
-    entries = np.frombuffer(old, INDEX_ENTRY, offset=geometry.entry_position(1))
-    is_written = np.flatnonzero((entries["phy_offset"] != 0) | (entries["key_hash"] != 0))
-    if not len(is_written):
+    entries = np.frombuffer(old_bytes, INDEX_ENTRY, offset=geometry.entry_position(1))
+    written = np.flatnonzero((entries["phy_offset"] != 0) | (entries["key_hash"] != 0))
+    if not len(written):
         return is_counted
     count = len(keys.key_hash)
-    inside = is_written[is_written < count]
-    same = (entries["key_hash"][inside] == keys.key_hash[inside]) & (
-        entries["phy_offset"][inside] == keys.phy_offset[inside]
+    compared = written[written < count]
+    is_equal = (entries["key_hash"][compared] == keys.key_hash[compared]) & (
+        entries["phy_offset"][compared] == keys.phy_offset[compared]
     )
-    return bool(2 * np.count_nonzero(same) > len(is_written))
+    return bool(2 * np.count_nonzero(is_equal) > len(written))
