@@ -28,6 +28,7 @@ from engine.repair import (
     rocksdb_queues,
     salvaged_units,
     state_files,
+    table_rows,
 )
 from engine.repair.lost_keys import lost_key_patches
 from engine.repair.repair import Repair
@@ -46,11 +47,15 @@ NAMES = (
     queue_entries.NAME,
     index_entries.NAME,
     index_links.NAME,
+    table_rows.TOPICS_NAME,
+    table_rows.OFFSETS_NAME,
+    table_rows.DELAY_NAME,
     state_files.CHECKPOINT,
     state_files.START,
 )
 """Names of the repairs in the order in which they are tried."""
-_ORDER = (*NAMES[:-2], log_damage.NAME, queue_entries.NAME, *NAMES[-2:])
+_AGAIN = NAMES.index(index_links.NAME) + 1
+_ORDER = (*NAMES[:_AGAIN], log_damage.NAME, queue_entries.NAME, *NAMES[_AGAIN:])
 """Log and queues come twice: of a message with two faults (wrong CRC, wrong queue) one is mended after the other."""
 
 
@@ -180,6 +185,9 @@ def plan_repairs(
         queue_entries.NAME: _queues_repair,
         index_entries.NAME: lambda store, state: index_entries.repair_index_entries(store, state.findings),
         index_links.NAME: lambda store, state: index_links.repair_index(store, state.findings),
+        table_rows.TOPICS_NAME: lambda store, state: table_rows.repair_topics(store, state.findings),
+        table_rows.OFFSETS_NAME: lambda store, state: table_rows.repair_offsets(store, state.findings),
+        table_rows.DELAY_NAME: lambda store, state: table_rows.repair_delay_offsets(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
         state_files.START: lambda store, state: state_files.repair_start_of_dispatch(store, state.findings),
     }

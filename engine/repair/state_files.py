@@ -14,6 +14,7 @@ from engine.codec import checkpoint as checkpoint_codec
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP, TABLES, load_table
+from engine.codec.cut_tables import whole_rows
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import queue_file_name
 from engine.inspection.block_scan import scan_log
@@ -203,6 +204,12 @@ def _mended_table(store: StoreSnapshot, name: str) -> Patch | None:
         if load_table(name, {name: cut}.get, release).used == "main":
             why = sentence("the text after the closing brace is left out")
             return WriteFile(file=f"config/{name}", old=raw, new=cut, why=why, name=TABLES_NAME)
+    if table.used in ("defaults", "nothing") and raw and parsed is not None and parsed.fault is not None:
+        rows = whole_rows(raw, parsed.fault.place.offset)
+        if rows is not None and load_table(name, {name: rows}.get, release).used == "main":
+            why = sentence("the rows in front of the damage stay, and the table ends behind them")
+            costs = sentence("{table}: the rows behind the damage are lost", table=name)
+            return WriteFile(file=f"config/{name}", old=raw, new=rows, why=why, costs=costs, name=TABLES_NAME)
     if table.used != "bak" or table.bak is None:
         return None
     content = read(name + BACKUP)

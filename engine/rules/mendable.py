@@ -16,6 +16,9 @@ TABLES = frozenset({"CF01", "CF03", "CF04"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
 FILES = frozenset({"CL05", "CL07", "CQ01", "CQ06", "DK01"})
 LENGTHS = frozenset({"CL07"})
+TOPICS = frozenset({"CF01", "CF03", "CF07", "CQ11", "CQ14"})
+OFFSETS = frozenset({"CF02", "CF08"})
+DELAY_OFFSETS = frozenset({"CF01", "CF03", "CF09"})
 
 REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "files": (FILES, sentence("Rename, move or remove files at which a start ends")),
@@ -26,6 +29,12 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "queues": (QUEUES | {"CQ17"}, sentence("Mend the entries of the queues from the commit log")),
     "index-entries": (INDEX_ENTRIES, sentence("Write the entries of index files again from the commit log")),
     "index": (INDEX, sentence("Mend the chains of index files")),
+    "topics": (TOPICS, sentence("Let topics.json say what the queues are")),
+    "offsets": (OFFSETS, sentence("Set offsets of groups that no queue has")),
+    "delay-offsets": (
+        DELAY_OFFSETS,
+        sentence("Let delay levels go on with their first message that was not delivered"),
+    ),
     "checkpoint": (CHECKPOINT, sentence("Correct the checkpoint")),
     "start-of-dispatch": (LOST_QUEUES, sentence("Let the next start read the log from its first file")),
 }
@@ -34,19 +43,20 @@ ALL = frozenset[str]().union(*(rules for rules, _ in REPAIRS.values()))
 """Rules of which at least one finding may be mended."""
 
 _ROCKSDB = sentence("the rows are in a RocksDB, and Storescope writes none")
+_UNRELIABLE = sentence("the log lost its end, or log and tables are of two stores: the offsets may be right")
 _DLEDGER = sentence("the other members of the DLedger group have the right entries, and send them")
 
 LEFT: dict[str, Sentence] = {
     "AB01": sentence("nothing has to be mended: without this file the next start would not look for what a kill left"),
     "CF01": sentence("the rows behind the damage are gone, and no .bak has them: only a backup or a replica does"),
-    "CF02": sentence("the store does not say which of the two is wrong, the offset or the end of the queue"),
+    "CF02": _UNRELIABLE,
     "CF03": sentence("the rows are gone, and no other file of the store has them: only a backup or a replica does"),
     "CF04": sentence("what is in front of the text is no whole table either: only a backup or a replica has its rows"),
     "CF05": sentence("the configuration decides this: correct the lines in broker.conf that the finding names"),
     "CF06": sentence("the log has deleted these messages, and no other file of the store has them"),
     "CF07": sentence("the settings of the topic decide this: mqadmin updateTopic changes them while the broker runs"),
-    "CF08": sentence("remove the rows before a topic with this name is created again"),
-    "CF09": sentence("the store does not say which of the delayed messages were delivered"),
+    "CF08": _UNRELIABLE,
+    "CF09": _UNRELIABLE,
     "CF10": sentence("nothing has to be mended: clients register their filters again with their heartbeats"),
     "CF11": sentence("a broker treats such an offset like none: the group starts in the same place without the row"),
     "CF12": sentence(
@@ -92,10 +102,10 @@ LEFT: dict[str, Sentence] = {
     "CQ08": sentence("nothing has to be mended: the topic was deleted, and its messages expire with their files"),
     "CQ09": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ10": sentence("the next start dispatches these messages, or storescope dispatch builds queues of this form"),
-    "CQ11": sentence("move the folder of the wrong kind out of the store"),
+    "CQ11": sentence("the topic has folders of both kinds: move the one without its messages out of the store"),
     "CQ12": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ13": sentence("the messages of these entries are gone, and the next start cuts the entries"),
-    "CQ14": sentence("only somebody who knows the topic can say whether it was deleted on purpose"),
+    "CQ14": _ROCKSDB,
     "CQ15": sentence("storescope dispatch builds the queues and their ext files together from the log"),
     "CQ16": sentence("the rows are in a RocksDB, and Storescope writes none: a start writes them again as described"),
     "CQ17": sentence("a setting decides this while the broker runs, and no queue entry is missing on the disk"),

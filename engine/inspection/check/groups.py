@@ -481,7 +481,7 @@ def offset_findings(
         path = str(store.paths.config / (table.file or name))
         groups: dict[str, list[OffsetBeyondEnd]] = {}
         for row in config_tables.consumer_offsets(table.value).rows:
-            groups.setdefault(row.group, []).extend(_offsets_beyond(store, row.topic, row.offsets))
+            groups.setdefault(row.group, []).extend(offsets_beyond(store, row.topic, row.offsets))
             for span in broken_spans:
                 for queue_id, offset in sorted(row.offsets.items()):
                     span.stand(row.group, f"{row.topic}/{queue_id}", offset)
@@ -500,7 +500,8 @@ def offset_findings(
                     yield _offset_finding(store, path, group, queues, cause)
 
 
-def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[OffsetBeyondEnd]:
+def offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[OffsetBeyondEnd]:
+    """Yield the offsets by queue id that are beyond the end of their queue. Raises :class:`CannotRead`."""
     for queue_id, offset in sorted(offsets.items()):
         queue = store.find_queue(topic, queue_id)
         if queue is None:

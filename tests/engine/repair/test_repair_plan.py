@@ -18,6 +18,7 @@ from engine.rules import mendable
 MENDED = (
     *("CL01", "CL02", "CL03", "CL05", "CL09", "CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ17", "RP01"),
     *("CK02", "CK04", "CK05", "IX01", "IX02", "IX03", "IX09", "DK01"),
+    *("CF01", "CF02", "CF04", "CF07", "CF08", "CF09", "CQ11", "CQ14"),
 )
 
 
@@ -48,6 +49,7 @@ def test_no_repair_makes_anything_worse(tmp_path, rule):
         release = release_of(opened)
     plan = plan_repairs(root, CONFIG.get(rule), release)
     assert not plan.mended.is_worse_than(plan.current)
+    assert {finding.id for finding in plan.mended.findings} == plan.left.keys()
     for repair in plan.repairs:
         assert repair.rules & {finding.id for finding in plan.current.findings}
 
