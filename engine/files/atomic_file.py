@@ -76,9 +76,18 @@ def atomic_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 _MAX_ATTEMPTS, _PAUSE_S = 20, 0.1
 
 
+def sync_file(path: Path) -> None:
+    """Make bytes, length and time of a file durable. Raises ``OSError``."""
+    _sync(path)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in ``folder`` durable. Raises ``OSError``."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

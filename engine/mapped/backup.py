@@ -8,8 +8,9 @@ change under the link too, so the bytes that may change are copied; holes stay h
 of the protocol, so that no new method skips the backup.
 
 The journal has a line for the store before the command, then one for each change, written and synced before the change.
-After a normal end a last line has the state after the command. An incomplete line belongs to a change that was never
-made. Names are relative to the store's directory; those of files elsewhere are absolute.
+After a normal end everything is synced, and a last line has the state after the command. A last line that is not
+complete belongs to a change that was never made. Names are relative to the store's directory; those of files elsewhere
+are absolute.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import StoreError
-from engine.files.atomic_file import sync_folder
+from engine.files.atomic_file import sync_file, sync_folder
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span
@@ -40,6 +41,8 @@ JOURNAL = "kept.jsonl"
 FILES = "files"
 TREES = "trees"
 VERSION = 1
+MAX_SYNCED_FILES = 1_000
+"""Number of changed files that are synced one by one; with more of them the system syncs everything at once."""
 SMALL_FILE_BYTES = 16 << 10
 """Maximum size of a file whose stamp has a digest: the checkpoint and most tables."""
 Stamp = list[int | str]
@@ -135,10 +138,10 @@ def read(folder: Path) -> BackupJournal:
     """Read the journal in ``folder``. Raises :class:`StoreError` if it is not a journal, and ``OSError``."""
     path = folder / JOURNAL
     try:
-        lines = path.read_bytes().split(b"\n")
+        content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(sentence("expected a backup folder, found no journal in it"), file=str(path)) from error
-    entries = [_parsed(line) for line in lines[:-1]]
+    entries = [_parsed(line) for line in content[: complete_length(content)].split(b"\n")[:-1]]
     head = entries[0] if entries else None
     if head is None or head.get("storescopeKept") != VERSION or None in entries:
         raise StoreError(sentence("expected a backup journal, found something else"), file=str(path))
@@ -164,6 +167,15 @@ def find_backups(root: Path) -> list[BackupJournal]:
             if journal.store == str(real) and not journal.is_empty:
                 journals.append(journal)
     return journals
+
+
+def complete_length(content: bytes) -> int:
+    """Return the length of a journal without a last line that is not complete: its end is missing, or a power loss left
+    zeros in the place of a part of it.
+    """
+    end = content.rfind(b"\n") + 1
+    start = content.rfind(b"\n", 0, max(end - 1, 0)) + 1
+    return start if b"\0" in content[start:end] else end
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -388,7 +400,8 @@ class BackupWriter:
     # -- at the end
 
     def finish(self) -> None:
-        """Record the state of the store after the command, and close the journal."""
+        """Make everything that the command changed durable, record the state after it, and close the journal."""
+        self._sync_changes()
         self._write({"after": stamps(self.root, self.logs)})
         self.close()
 
@@ -397,6 +410,22 @@ class BackupWriter:
         if self._journal >= 0:
             os.close(self._journal)
             self._journal = -1
+
+    def _sync_changes(self) -> None:
+        """Sync bytes, names and times of all that was changed: the last line of the journal says what they are."""
+        names = {*self._sizes, *self._absent}
+        folders = {self.root.joinpath(name) for name in self._folders}
+        if len(names) + len(folders) > MAX_SYNCED_FILES:
+            os.sync()
+            return
+        for name in sorted(names):
+            path = self.root / name
+            folders.add(path.parent)
+            if path.is_file() and not path.is_symlink():
+                sync_file(path)
+        for folder in sorted(folders, reverse=True):
+            if folder.is_dir():
+                sync_folder(folder)
 
     def _name(self, path: Path) -> str:
         place = path.absolute()

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
-from engine.files.atomic_file import remove_folder_tree, sync_folder
+from engine.files.atomic_file import remove_folder_tree, sync_file, sync_folder
 from engine.files.store_folders import lock_beside
 from engine.mapped.backup import (
     JOURNAL,
@@ -26,6 +26,7 @@ from engine.mapped.backup import (
     BackupWriter,
     SavedFile,
     Stamp,
+    complete_length,
     read,
     stamps,
 )
@@ -187,7 +188,7 @@ def undo(journal: BackupJournal, root: Path) -> None:
     for name in sorted(journal.new_folders, reverse=True):
         if (root / name).is_dir() and not any((root / name).iterdir()):
             (root / name).rmdir()
-    for folder in {(root / name).parent for name in (*journal.files, *journal.absent)}:
+    for folder in {(root / name).parent for name in (*journal.files, *journal.absent, *journal.new_folders)}:
         if folder.is_dir():
             sync_folder(folder)
 
@@ -203,10 +204,12 @@ def finish(journal: BackupJournal, root: Path) -> None:
         if lock.read_bytes() != (was.text or "").encode("latin-1"):
             lock.write_bytes((was.text or "").encode("latin-1"))
         os.utime(lock, ns=(was.modified, was.modified))
+        sync_file(lock)
     for name, (mode, modified) in sorted(journal.folders.items(), reverse=True):
         place = root / name
         place.chmod(mode)
         os.utime(place, ns=(place.stat().st_atime_ns, modified))
+        sync_folder(place)
     sync_folder(root)
     _note(journal, "done")
     for was in journal.files.values():  # the store has the file again: a second name would stop the next writer
@@ -262,7 +265,7 @@ def _note(journal: BackupJournal, word: str) -> None:
     descriptor = os.open(journal.folder / JOURNAL, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-        os.ftruncate(descriptor, content.rfind(b"\n") + 1)  # an incomplete line belongs to no change
+        os.ftruncate(descriptor, complete_length(content))  # an incomplete line belongs to no change
         os.write(descriptor, json.dumps({"undo": word}).encode() + b"\n")
         os.fsync(descriptor)
     finally:
@@ -303,6 +306,7 @@ def _link(source: Path, target: Path, was: SavedFile) -> None:
         copy_span(source, target, 0, was.size)
         target.chmod(was.mode)
         os.utime(target, ns=(was.modified, was.modified))
+        sync_file(target)
 
 
 def _restore_bytes(journal: BackupJournal, place: Path, was: SavedFile) -> None:
@@ -319,8 +323,8 @@ def _restore_bytes(journal: BackupJournal, place: Path, was: SavedFile) -> None:
             finally:
                 os.close(source)
         os.fchmod(target, was.mode)
-        os.fsync(target)
         os.utime(target, ns=(os.fstat(target).st_atime_ns, was.modified))
+        os.fsync(target)
     finally:
         os.close(target)
 

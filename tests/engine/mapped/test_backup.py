@@ -17,7 +17,7 @@ from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.errors import StoreError
-from engine.mapped import undo
+from engine.mapped import backup, undo
 from engine.mapped.backup import JOURNAL, TREES, BackupDisk, BackupFile, BackupWriter, CannotBackUp, read
 from engine.mapped.disk import Disk, DiskFile, RealDisk
 from engine.message_store import MessageStore
@@ -415,3 +415,23 @@ def test_a_second_name_that_fails_for_another_reason_ends_the_command(small, mon
     writer.close()
     assert (small / TABLE).exists()
     assert all("link" not in json.loads(line) for line in (writer.folder / JOURNAL).read_text().splitlines())
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_what_was_changed_is_synced_before_the_journal_says_that_it_is_done(tmp_path, monkeypatch, limit):
+    """After a power loss the journal said that the command had ended, and names and times were not on the disk yet."""
+    root = tmp_path / "store"
+    (root / "config").mkdir(parents=True)
+    (root / "config" / "table").write_bytes(b"old")
+    writer = BackupWriter(root, "repair")
+    disk = BackupDisk(writer)
+    disk.write_file(root / "config" / "table", b"new")
+    disk.write_file(root / "config" / "new" / "table", b"new")
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino) or fsync(descriptor))
+    monkeypatch.setattr(os, "sync", lambda: synced.append(0))
+    monkeypatch.setattr(backup, "MAX_SYNCED_FILES", limit)
+    writer.finish()
+    inodes = {path.stat().st_ino for path in (root / "config").rglob("*")} | {(root / "config").stat().st_ino}
+    assert inodes <= set(synced[:-1]) if limit else synced[0] == 0
+    assert synced[-1] == (writer.folder / JOURNAL).stat().st_ino

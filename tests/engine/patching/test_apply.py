@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from every_patch import every_kind, write_store
 from golden_stores import fingerprint
 from undo_cases import KillAtCall, KilledByTest, kept_in, same
 
@@ -13,58 +14,13 @@ from engine.cli.main import main
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.patching import patched_disk
 from engine.patching.apply import apply_patches
-from engine.patching.patches import MoveFile, PatchList, RemoveFile, ResizeFile, WriteBytes, WriteFile, sample_digest
 
 CALLS = ("open", "write_file", "replace", "delete", "sync_folder", "set_size")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    root = tmp_path / "store"
-    (root / "commitlog").mkdir(parents=True)
-    (root / "config").mkdir()
-    (root / "commitlog" / f"{0:020d}").write_bytes(b"log " * 4096)
-    (root / "checkpoint").write_bytes(bytes(4096))
-    (root / "config" / "topics.json").write_bytes(b"{}")
-    return root
-
-
-def every_kind(root: Path) -> PatchList:
-    log = root / "commitlog" / f"{0:020d}"
-    content = log.read_bytes()
-    sample = sample_digest(content, content)
-    return PatchList(
-        [
-            WriteBytes(file="checkpoint", offset=8, old=bytes(8), new=b"12345678", why="a small file"),
-            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"log ", new=b"LOG ", why="a large file"),
-            WriteFile(file="config/topics.json", old=b"{}", new=b"{ }", why="a table"),
-            WriteFile(file="config/new.json", old=None, new=b"{}", why="a new table"),
-            WriteFile(file=f"commitlog/{1 << 20:020d}", old=None, new=b"head", zeros=8188, why="a new file of the log"),
-            WriteBytes(file=f"commitlog/{1 << 20:020d}", offset=4, old=bytes(4), new=b"more", why="in its zeros"),
-            MoveFile(
-                file="checkpoint",
-                target="config/checkpoint.old",
-                size=4096,
-                sample=sample_digest(*[bytes(8) + b"12345678" + bytes(4080)] * 2),
-                why="a move",
-            ),
-            WriteBytes(file=f"commitlog/{log.name}", offset=4, old=b"LOG ", new=b"log ", why="and back"),
-            ResizeFile(file=f"commitlog/{log.name}", size=len(content), new_size=9000, sample=sample, why="a cut"),
-            ResizeFile(
-                file=f"commitlog/{log.name}",
-                size=9000,
-                new_size=len(content),
-                sample=sample_digest(content[:9000], content[:9000]),
-                why="zeros",
-            ),
-            RemoveFile(
-                file=f"commitlog/{log.name}",
-                size=len(content),
-                sample=sample_digest(*[content[:9000].ljust(len(content), b"\0")] * 2),
-                why="a removal",
-            ),
-        ]
-    )
+    return write_store(tmp_path / "store")
 
 
 def test_every_kind_of_patch_is_made(store: Path, monkeypatch) -> None:
@@ -77,7 +33,13 @@ def test_every_kind_of_patch_is_made(store: Path, monkeypatch) -> None:
     writer.finish()
     names = sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
     new_log = f"commitlog/{1 << 20:020d}"
-    assert names == [new_log, "config/checkpoint.old", "config/new.json", "config/topics.json"]
+    assert names == [
+        new_log,
+        "config/checkpoint.old",
+        "config/new.json",
+        "config/new/deep/table",
+        "config/topics.json",
+    ]
     assert (store / new_log).read_bytes() == b"headmore" + bytes(8184)
     assert (store / "config/checkpoint.old").read_bytes()[8:16] == b"12345678"
     assert (store / "config/topics.json").read_bytes() == b"{ }"
