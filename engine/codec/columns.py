@@ -493,7 +493,7 @@ class BulkWalk:
         self.options = (crc, with_tags, levels)
         self.topics = TopicTable() if topics is None else topics
         self.out = UnitColumns(rows)
-        self._buffer = _aligned(BUFFER_BYTES)
+        self._buffer = aligned_buffer(BUFFER_BYTES)
 
     def iter_blocks(
         self,
@@ -549,7 +549,8 @@ class BulkWalk:
         return False
 
 
-def _aligned(size: int) -> npt.NDArray[np.uint8]:
+def aligned_buffer(size: int) -> npt.NDArray[np.uint8]:
+    """Return zeros that begin at the beginning of a cache line."""
     raw = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
     skip = -raw.ctypes.data % CACHE_LINE_BYTES
     return raw[skip : skip + size]

@@ -22,6 +22,7 @@ _SOURCES = (
     "compiled_dispatch.py",
     "compiled_texts.py",
     "compiled_put.py",
+    "compiled_search.py",
     "compiled_write.py",
     "intrinsics.py",
     "intrinsics_crc.py",

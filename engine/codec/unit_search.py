@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.codec import dledger, properties
-from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, check_frame
+from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, STORE_HOST_V6, check_frame
 from engine.codec.unit_flavours import BY_MAGIC, MAGIC_BYTES, MAX_PROPERTIES_BYTES, PREFIX
 
 PAGE_BYTES = 4096
@@ -21,8 +22,8 @@ PIECE_BYTES = 1 << 16
 _LAST_BYTES = tuple(magic[-1] for magic in MAGIC_BYTES)
 _HEAD = struct.Struct(">iIiiiqqiq")
 _I64 = struct.Struct(">q")
-_EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
-_LATEST_MS = 4_102_444_800_000  # 2100
+EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
+LATEST_MS = 4_102_444_800_000  # 2100
 _ENTRY = dledger.MAGIC.to_bytes(4, "big")
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 _TEXT_CONTROLS = (1, 2, 9, 10, 13)  # what a client may write into a value, and the two separators
@@ -73,9 +74,35 @@ def read_head(data: bytes | memoryview | npt.NDArray[np.uint8], position: int) -
     if body_crc < 0 or queue_id < 0 or queue_offset < 0 or physical_offset < 0 or sys_flag & ~0x7FF:
         return None
     (store_timestamp,) = _I64.unpack_from(raw, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))
-    if not (_EARLIEST_MS <= store_timestamp <= _LATEST_MS and _EARLIEST_MS <= born_timestamp <= _LATEST_MS):
+    if not (EARLIEST_MS <= store_timestamp <= LATEST_MS and EARLIEST_MS <= born_timestamp <= LATEST_MS):
         return None
     return UnitHead(size, physical_offset, queue_id, queue_offset, store_timestamp)
+
+
+def has_frame(read: Callable[[int, int], bytes], size: int) -> bool:
+    """Return True if the lengths in a unit of ``size`` bytes agree; ``read`` returns bytes from a position of it on.
+
+    Only a few bytes are read: so a size that is no unit's does not cost its bytes.
+    """
+    head = read(0, MIN_UNIT_SIZE + 24)
+    if len(head) < MIN_UNIT_SIZE or size < MIN_UNIT_SIZE:
+        return False
+    flavour = BY_MAGIC.get(int.from_bytes(head[4:8], "big"))
+    sys_flag = int.from_bytes(head[36:40], "big")
+    body = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 16
+    body_length = int.from_bytes(head[body - 4 : body], "big", signed=True)
+    if flavour is None or body_length < 0 or body + body_length + flavour.topic_width + 2 > size:
+        return False
+    topic = body + body_length + flavour.topic_width
+    field = read(topic - flavour.topic_width, flavour.topic_width)
+    if len(field) < flavour.topic_width:
+        return False
+    (topic_length,) = flavour.topic_length.unpack(field)
+    properties = topic + topic_length + 2
+    if topic_length < 0 or properties > size:
+        return False
+    properties_length = int.from_bytes(read(properties - 2, 2), "big", signed=True)
+    return bool(properties_length >= 0 and properties + properties_length == size)
 
 
 FOLLOWING_BYTES = 36

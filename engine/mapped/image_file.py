@@ -25,6 +25,17 @@ class ImageFile:
         """Close the file."""
         os.close(self._descriptor)
 
+    @property
+    def reads_by_itself(self) -> bool:
+        """True if compiled code may read through :meth:`descriptor`; what it cannot read is read again by
+        :meth:`read_into`.
+        """
+        return self._reading.is_plain(self.path)
+
+    def descriptor(self) -> int:
+        """Return a descriptor for bulk reading, which the caller must close."""
+        return os.dup(self._descriptor)
+
     def read_into(self, view: memoryview, position: int) -> int:
         """Fill ``view`` from ``position`` on; returns the number of bytes, fewer at the end of the file."""
         size = max(min(len(view), self.size - position), 0)

@@ -17,6 +17,7 @@ TWINS = {
     "compiled_dispatch": "codec/queue_builder",
     "compiled_put": "codec/object_put",
     "compiled_query": "codec/index_query",
+    "compiled_search": "codec/block_search",
     "compiled_tally": "codec/tally",
     "compiled_texts": "codec/block_texts",
     "compiled_write": "codec/message_columns",

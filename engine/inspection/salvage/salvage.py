@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from engine.callbacks import Cancelled
+from engine.codec import dledger
 from engine.codec import properties as props
 from engine.codec.crc import crc32
 from engine.codec.message import Unit, check_frame, decode_frame
@@ -164,7 +165,6 @@ class SalvageSearch:
             search.search(source, number, lambda count: on_progress(done + (count if is_image else 0)))  # noqa: B023
             done += source.file.size if is_image else 0
         self._finds = search.finds
-        self.live_count = sum(run.count for run in self._finds.runs if run.is_live)
         self._finds.runs += self._live_runs()
         self._reassembly = Reassembly(self._sources, self._units, self._finds)
         self._reassembly.run(lambda _done, _all: on_progress(done), cancelled)
@@ -194,10 +194,14 @@ class SalvageSearch:
     def rows(self) -> Iterator[Salvaged]:
         """Yield what was found."""
         self.counts.clear()
+        self.live_count = sum(run.count for run in self._finds.runs if run.is_live)
         complete: set[int] = {offset for offset, _ in self._units.doubtful}
         listed: set[int | None] = set()
         for offset, group in groupby(self._candidates(), key=lambda candidate: candidate.offset):
-            rows = self._ranked(list(group))
+            candidates = [candidate for candidate in group if not self._is_live(candidate)]
+            if not candidates:
+                continue
+            rows = self._ranked(candidates)
             if any(row.verdict in COMPLETE for row in rows):
                 complete.add(offset)
             listed.add(offset)
@@ -240,6 +244,14 @@ class SalvageSearch:
             if following is not None:
                 heapq.heappush(heap, (following.offset, number, following, iterator))
 
+    def _is_live(self, candidate: _Candidate) -> bool:
+        """Return True if the store has the same bytes at that offset; the search compares only a few of a block."""
+        if not self._units.overlaps(candidate.offset, candidate.offset + 1):
+            return False
+        is_live = self._store.log.read(candidate.offset, len(candidate.data)) == candidate.data
+        self.live_count += is_live
+        return is_live
+
     def _open_ends(self) -> Iterator[tuple[int, Iterator[_Candidate]]]:
         """Yield units of which another reading is not proven, by their offsets."""
         assert self._reassembly is not None
@@ -275,7 +287,7 @@ class SalvageSearch:
                 has_unit_before=position > run.position,
                 has_unit_behind=position + frame.size < end,
             )
-            position += frame.size
+            position += frame.size + (dledger.HEADER_SIZE if run.has_entries else 0)
 
     def _enclosed_runs(self) -> set[UnitRun]:
         """Return runs that lie where their neighbours on both sides, which belong together, had something else."""

@@ -1,38 +1,36 @@
 """Whole units in any bytes, as runs: units that lie back to back and whose physical offsets do, too.
 
-A magic number is searched for with numpy; from there on the compiled walk goes from unit to unit until something is no
-unit. So sound bytes are read at the speed of the log's walk, and foreign bytes at that of the search. Memory is one
-window and the runs, whatever the size of an image.
+:mod:`engine.codec.block_search` gives rows of units, a block at a time; everything here looks at whole columns and only
+then at the few places where a run ends. Memory is one block and the runs, whatever the size of an image.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
+from engine.codec import dledger
+from engine.codec.block_search import HEAD, Outcome, search_units
+from engine.codec.columns import BAD, BUFFER_BYTES, CACHE_LINE_BYTES, CHUNK_BYTES, UnitColumns, Window, aligned_buffer
+from engine.codec.message import MAX_UNIT_BYTES
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_search import (
-    FOLLOWING_BYTES,
-    HEAD_BYTES,
-    PAGE_BYTES,
-    PIECE_BYTES,
-    UnitHead,
-    find_magics,
-    judge_end,
-    read_head,
-)
+from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, UnitHead, has_frame, judge_end, read_head
 from engine.inspection.log_reader import LogReader
-from engine.inspection.salvage.sources import Readable, Source, StoreUnits
+from engine.inspection.salvage.sources import Int64, Readable, Source, StoreUnits
 
-WINDOW_BYTES = 1 << 20
-"""Bytes read at a time: they stay in the second-level cache until they are searched."""
+WINDOW_BYTES = BUFFER_BYTES
+"""Bytes in memory at a time."""
 _MARGIN_BYTES = 1 << 16
 """Bytes read behind a range: a unit that begins in it may end there."""
-_ROWS = 4096
+_ROWS = 8192
+_INNER_ROWS = 256
+_PROBES = 8
+_ENTRY_BYTES = dledger.HEADER_SIZE
+_I64 = np.dtype(">i8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,8 @@ class UnitRun:
     count: int
     is_live: bool
     in_damaged: bool = False
+    has_entries: bool = False
+    """Between the units are the headers of their DLedger entries."""
 
     @property
     def shift(self) -> int:
@@ -93,168 +93,268 @@ class RunSearch:
         self._log, self._units = log, units
         self._topics = TopicTable()
         self._columns, self._checked = UnitColumns(_ROWS), UnitColumns(_ROWS)
-        self._window = np.empty(WINDOW_BYTES, np.uint8)
+        self._inner: list[UnitColumns] = []
+        """Columns that no search within a unit uses at the moment."""
+        self._buffer = aligned_buffer(WINDOW_BYTES)
         self._checks_first = False
-        """True if the bodies are checked in the first walk: the units before were not those of the store."""
+        """True if the bodies are checked in the first search: the units before were not those of the store."""
         self.finds = Finds()
 
     def search(self, source: Source, number: int, on_progress: Callable[[int], None]) -> None:
         """Add what the ranges of ``source`` hold; ``on_progress`` gets the bytes done of it."""
         done, position = 0, 0
-        for start, stop in source.ranges:
-            position = max(start, position)
-            while position < stop:
-                size = min(WINDOW_BYTES, stop - position + _MARGIN_BYTES)
-                filled = source.file.read_into(self._window[:size].data, position)
-                if filled <= 0:
-                    break
-                is_last = position + filled >= source.file.size
-                window = _Window(source.file, self._window, filled, position, number, is_last)
-                cursor = self._search_window(window, 0, min(stop - position, filled))
-                position += cursor or self._giant(source, number, position)
-                on_progress(done + min(position, stop) - start)
-            done += stop - start
+        file = source.file
+        descriptor = -1
+        if file.reads_by_itself and source.bytes_to_search > WINDOW_BYTES:
+            descriptor = file.descriptor()
+        try:
+            for start, stop in source.ranges:
+                position = max(start, position)
+                if position < stop:
+                    base, before = position // PAGE_BYTES * PAGE_BYTES, done - start
+                    window = Window(self._buffer, base, position - base, 0, descriptor, base, CHUNK_BYTES)
+                    block = _Block(file, number, window, stop, has_ended=base >= file.size)
+                    while self._search_block(block):
+                        on_progress(before + min(window.base + window.cursor, stop))
+                    position = window.base + window.cursor
+                done += stop - start
+                on_progress(done)
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
 
-    def _search_window(self, window: _Window, cursor: int, stop: int, *, in_damaged: bool = False) -> int:
-        """Add the units that begin in [cursor, stop) of the window; returns the position at which the next one begins.
+    def _search_block(self, block: _Block) -> bool:
+        """Search on in a block; False if its range is done."""
+        window = block.window
+        start, columns = window.cursor, self._columns
+        outcome = self._search_units(block, columns, has_crc=self._checks_first)
+        if columns.count:
+            self._add_rows(block, start, columns)
+        if outcome == "cut":
+            return self._read_on(block)
+        return outcome == "full"
 
-        It is 0 if the first unit is longer than the window.
-        """
-        data = window.data[: window.filled]
-        is_cut = not window.is_last and not in_damaged
-        while cursor < stop:
-            piece_stop = min(cursor + PIECE_BYTES, stop)
-            for magic in find_magics(data, cursor + 4, piece_stop + 4).tolist():
-                start = int(magic) - 4
-                if start < cursor:
-                    continue
-                end = self._walk(window, start, stop if in_damaged else window.filled, in_damaged=in_damaged)
-                if end > start:
-                    cursor = end
-                    continue
-                if is_cut and start + HEAD_BYTES > window.filled:
-                    return start
-                head = read_head(data, start)
-                if head is None:
-                    continue
-                if is_cut and start + head.size > window.filled:
-                    return start
-                fragment = HeadFragment(window.source, window.position + start, head, in_damaged=in_damaged)
-                self.finds.heads.append(fragment)
-            cursor = max(cursor, piece_stop)
-        return max(cursor, 1)
+    def _search_units(self, block: _Block, columns: UnitColumns, *, has_crc: bool) -> Outcome:
+        window = block.window
+        is_last = block.has_ended or window.file_position >= block.file.size
+        stop = block.stop - window.base
+        return search_units(window, stop, columns, self._topics, crc=has_crc, is_last=is_last)
 
-    def _walk(self, window: _Window, start: int, stop: int, *, in_damaged: bool) -> int:
-        """Add the units that lie back to back from ``start`` on and end before ``stop``; returns their end."""
-        position = start
-        while True:
-            result = scan_block(
-                window.data,
-                stop,
-                window.position,
-                position,
-                self._columns,
-                self._topics,
-                crc=self._checks_first,
-                with_tags=False,
+    def _read_on(self, block: _Block) -> bool:
+        """Read what follows in the file, so that the unit at the cursor is complete."""
+        window = block.window
+        capacity = len(window.buffer)
+        if window.filled + CHUNK_BYTES > capacity:
+            if window.cursor < CHUNK_BYTES + CACHE_LINE_BYTES:
+                self._giant(block)
+                return True
+            block.shift()
+        if window.descriptor >= 0 and not block.is_stuck(window.file_position):
+            return True  # compiled code reads on
+        size = min(CHUNK_BYTES, max(block.stop - window.file_position, 0) + _MARGIN_BYTES)
+        view = window.buffer[window.filled : window.filled + size].data
+        count = block.file.read_into(view, window.file_position)
+        window.filled += count
+        window.file_position += count
+        block.has_ended = not count
+        return True
+
+    def _giant(self, block: _Block) -> None:
+        """Read the unit at the cursor, which is longer than a block."""
+        window, file = block.window, block.file
+        position = window.base + window.cursor
+        size = int.from_bytes(file.read(position, 4), "big")
+        data = np.empty(0, np.uint8)
+        if size <= MAX_UNIT_BYTES and has_frame(lambda start, count: file.read(position + start, count), size):
+            data = np.empty(min(size + FOLLOWING_BYTES, file.size - position), np.uint8)
+            data = data[: file.read_into(data.data, position)]
+        unit_window = Window(data, position, 0, len(data))
+        unit_block = _Block(file, block.source, unit_window, position + 1, has_ended=True)
+        columns = self._borrow()
+        self._search_units(unit_block, columns, has_crc=True)
+        count = columns.count
+        next_position = position + 1
+        if count and columns.kind[0] != HEAD:
+            self._add_rows(unit_block, 0, columns, has_crc=True)
+            next_position = int(columns.offset[count - 1]) + int(columns.size[count - 1])
+        else:
+            head = read_head(window.buffer[: window.filled], window.cursor)
+            if head is not None:
+                self.finds.heads.append(HeadFragment(block.source, position, head))
+        self._inner.append(columns)
+        block.move_to(next_position)
+
+    # -- rows
+
+    def _add_rows(
+        self, block: _Block, start: int, columns: UnitColumns, *, has_crc: bool | None = None, in_damaged: bool = False
+    ) -> None:
+        """Add the runs and heads of ``columns``, the result of a search from the position ``start`` of the block on."""
+        count = int(np.searchsorted(columns["offset"], block.stop))
+        heads = np.flatnonzero(columns.kind[:count] == HEAD)
+        is_unit: slice | npt.NDArray[np.int64] = slice(0, count)
+        if len(heads):
+            self._add_heads(block, columns, heads, in_damaged=in_damaged)
+            is_unit = np.flatnonzero(columns.kind[:count] != HEAD)
+            if not len(is_unit):
+                return
+        elif not count:
+            return
+        offsets, physical = columns.offset[is_unit], columns.physical_offset[is_unit]
+        sizes = columns.size[is_unit].astype(np.int64)
+        live = self._live_rows(block, offsets, sizes, physical)
+        is_all_live = live is not None and bool(live.all())
+        if has_crc is None:
+            has_crc, self._checks_first = self._checks_first, live is None or not live.any()
+            if not has_crc and not is_all_live:
+                columns = self._check(block, start, count)
+        bad = None
+        if not is_all_live:
+            bad = (columns.crc[is_unit] == BAD) & (columns.body_crc[is_unit] != 0)  # 0: the writer stored none
+            if live is not None:
+                bad &= ~live
+            if not bad.any():
+                bad = None
+        rows = _Rows(offsets, sizes, physical, live, bad)
+        self._add_runs(block, rows, in_damaged=in_damaged)
+
+    def _check(self, block: _Block, start: int, count: int) -> UnitColumns:
+        """Return the first ``count`` rows from the position ``start`` on again, with their CRCs."""
+        window, columns = block.window, self._checked
+        again = Window(window.buffer, window.base, start, window.filled)
+        self._search_units(_Block(block.file, block.source, again, block.stop, block.has_ended), columns, has_crc=True)
+        assert columns.count >= count
+        return columns
+
+    def _add_heads(self, block: _Block, columns: UnitColumns, rows: npt.NDArray[np.int64], *, in_damaged: bool) -> None:
+        for row in rows.tolist():
+            head = UnitHead(
+                int(columns.size[row]),
+                int(columns.physical_offset[row]),
+                int(columns.queue_id[row]),
+                int(columns.queue_offset[row]),
+                int(columns.store_timestamp[row]),
             )
-            rows = self._columns.count
-            if rows and self._columns.kind[rows - 1] == BLANK:
-                rows -= 1
-            if not rows:
-                return position
-            live = self._live_rows(window, self._columns, rows)
-            columns = self._columns
-            has_checked, self._checks_first = self._checks_first, not live.any()
-            if not has_checked and not live.all():
-                columns = self._checked
-                scan_block(window.data, stop, window.position, position, columns, self._topics, with_tags=False)
-            offsets, sizes = columns.offset[:rows].copy(), columns.size[:rows].astype(np.int64)
-            physical = columns.physical_offset[:rows].copy()
-            bad = (columns.crc[:rows] == BAD) & (columns.body_crc[:rows] != 0) & ~live  # 0: the writer stored none
-            self._add_runs(window, offsets, sizes, physical, live, bad, in_damaged=in_damaged)
-            for row in np.flatnonzero(bad).tolist():
-                unit_start = int(offsets[row]) - window.position
-                head = read_head(window.data[: window.filled], unit_start)
-                if head is not None:
-                    self.finds.heads.append(HeadFragment(window.source, int(offsets[row]), head, is_bad_body=True))
-                self._search_window(window, unit_start + 8, unit_start + int(sizes[row]), in_damaged=True)
-            position = int(offsets[-1] + sizes[-1]) - window.position
-            if result.stopped != "full":
-                return position
+            fragment = HeadFragment(block.source, int(columns.offset[row]), head, in_damaged=in_damaged)
+            self.finds.heads.append(fragment)
 
-    def _live_rows(self, window: _Window, columns: UnitColumns, rows: int) -> npt.NDArray[np.bool_]:
-        """Return which rows the store has at their offset, byte by byte the same."""
-        physical, sizes = columns.physical_offset[:rows], columns.size[:rows].astype(np.int64)
+    def _live_rows(self, block: _Block, offsets: Int64, sizes: Int64, physical: Int64) -> npt.NDArray[np.bool_] | None:
+        """Return which rows the store has at their offset, byte by byte the same; None if it has none of them.
+
+        Where a few rows of a block are probed and all differ, the others are taken to differ, too:
+        :mod:`.salvage` compares again what it reports.
+        """
+        if not self._units.overlaps(int(physical.min()), int((physical + sizes).max())):
+            return None
         live = self._units.covers(physical, physical + sizes)
-        if not live.any():
-            return live
-        positions = columns.offset[:rows] - window.position
+        covered = np.flatnonzero(live)
+        if not len(covered):
+            return None
+        window = block.window
+        positions = offsets - window.base
+        probes = covered[np.linspace(0, len(covered) - 1, min(len(covered), _PROBES)).astype(np.int64)]
+        if not any(
+            self._log.read(int(physical[row]), HEAD_BYTES)
+            == window.buffer[positions[row] : positions[row] + HEAD_BYTES].tobytes()
+            for row in probes.tolist()
+        ):
+            return None
         together = live[1:] & live[:-1] & (physical[1:] == physical[:-1] + sizes[:-1])
+        together &= offsets[1:] == offsets[:-1] + sizes[:-1]
         breaks = (np.flatnonzero(~together) + 1).tolist()
-        for first, last in zip([0, *breaks], [*breaks, rows], strict=True):
+        for first, last in zip([0, *breaks], [*breaks, len(sizes)], strict=True):
             if not live[first]:
                 continue
             begin, size = int(positions[first]), int(physical[last - 1] + sizes[last - 1] - physical[first])
-            stored, here = self._log.read(int(physical[first]), size), window.data[begin : begin + size].tobytes()
+            stored, here = self._log.read(int(physical[first]), size), window.buffer[begin : begin + size].tobytes()
             if stored == here:
                 continue
             for row in range(first, last):
                 start, stop = int(positions[row]) - begin, int(positions[row] + sizes[row]) - begin
                 live[row] = stored[start:stop] == here[start:stop]
-        return live
+        return live if live.any() else None
 
-    def _add_runs(
-        self,
-        window: _Window,
-        offsets: npt.NDArray[np.int64],
-        sizes: npt.NDArray[np.int64],
-        physical: npt.NDArray[np.int64],
-        live: npt.NDArray[np.bool_],
-        bad: npt.NDArray[np.bool_],
-        *,
-        in_damaged: bool,
-    ) -> None:
-        chained = physical[1:] == physical[:-1] + sizes[:-1]
-        breaks = (np.flatnonzero(~chained | (live[1:] != live[:-1]) | bad[1:] | bad[:-1]) + 1).tolist()
-        for first, last in zip([0, *breaks], [*breaks, len(sizes)], strict=True):
-            if bad[first] or physical[first] < 0:
+    def _add_runs(self, block: _Block, rows: _Rows, *, in_damaged: bool) -> None:
+        breaks = rows.breaks(block.window)
+        count = len(rows.sizes)
+        for first, last in zip([0, *breaks], [*breaks, count], strict=True):
+            if rows.bad is not None and rows.bad[first]:
+                self._add_damaged(block, int(rows.offsets[first]), int(rows.sizes[first]))
                 continue
-            stop = last
-            if not live[first] and (last == len(sizes) or not chained[last - 1]):
-                row = last - 1
-                stop -= not self._is_end_proven(window, int(offsets[row]), int(sizes[row]), int(physical[row]))
-            if stop == first:
+            position, physical_offset = int(rows.offsets[first]), int(rows.physical[first])
+            if physical_offset < 0:
                 continue
-            size = int(sizes[first:stop].sum())
-            run = UnitRun(
-                window.source,
-                int(offsets[first]),
-                int(physical[first]),
-                size,
-                stop - first,
-                bool(live[first]),
-                in_damaged,
+            is_live = rows.live is not None and bool(rows.live[first])
+            stop, last_row = last, last - 1
+            last_position, last_size = int(rows.offsets[last_row]), int(rows.sizes[last_row])
+            end = last_position + last_size
+            if (
+                not is_live
+                and (last == count or not rows.is_chained(last))
+                and not self._is_end_proven(block, last_position, last_size, int(rows.physical[last_row]))
+            ):
+                if last_row == first:
+                    continue
+                stop = last_row
+                end = int(rows.offsets[stop - 1] + rows.sizes[stop - 1])
+            has_entries = stop - first > 1 and end - position != int(rows.sizes[first:stop].sum())
+            self._add_run(
+                UnitRun(
+                    block.source,
+                    position,
+                    physical_offset,
+                    end - position,
+                    stop - first,
+                    is_live,
+                    in_damaged,
+                    has_entries,
+                )
             )
-            self._add_run(run)
 
-    def _is_end_proven(self, window: _Window, offset: int, size: int, physical_offset: int) -> bool:
+    def _add_damaged(self, block: _Block, offset: int, size: int) -> None:
+        """Add a unit with a wrong body CRC, and the units within it."""
+        start = offset - block.window.base
+        head = read_head(block.window.buffer[: block.window.filled], start)
+        if head is not None:
+            self.finds.heads.append(HeadFragment(block.source, offset, head, is_bad_body=True))
+        self._search_inside(block, start + 8, start + size, in_damaged=True)
+
+    def _search_inside(self, block: _Block, start: int, stop: int, *, in_damaged: bool) -> None:
+        """Add the units that begin in [start, stop) of the block; with ``in_damaged`` they end there, too."""
+        window = block.window
+        columns = self._borrow()
+        inner_window = Window(window.buffer, window.base, start, stop if in_damaged else window.filled)
+        inner = _Block(block.file, block.source, inner_window, window.base + stop, has_ended=True)
+        while True:
+            outcome = self._search_units(inner, columns, has_crc=True)
+            if columns.count:
+                self._add_rows(inner, start, columns, has_crc=True, in_damaged=in_damaged)
+            if outcome != "full":
+                break
+        self._inner.append(columns)
+
+    def _borrow(self) -> UnitColumns:
+        return self._inner.pop() if self._inner else UnitColumns(_INNER_ROWS)
+
+    def _is_end_proven(self, block: _Block, offset: int, size: int, physical_offset: int) -> bool:
         """Check the last unit of a run; one that may end with bytes of another file is a fragment."""
-        start = offset - window.position
-        unit = window.data[start : start + size].tobytes()
-        following = window.data[start + size : min(start + size + FOLLOWING_BYTES, window.filled)].tobytes()
+        window = block.window
+        start = offset - window.base
+        unit = window.buffer[start : start + size].tobytes()
+        following = window.buffer[start + size : min(start + size + FOLLOWING_BYTES, window.filled)].tobytes()
         if len(following) < FOLLOWING_BYTES:
-            following = window.file.read(offset + size, FOLLOWING_BYTES)
+            following = block.file.read(offset + size, FOLLOWING_BYTES)
         verdict = judge_end(unit, physical_offset, following)
         if verdict == "proven":
             return True
         if verdict == "open":
-            self.finds.open_ends.append(UnitRun(window.source, offset, physical_offset, size, 1, is_live=False))
+            self.finds.open_ends.append(UnitRun(block.source, offset, physical_offset, size, 1, is_live=False))
         head = read_head(unit, 0)
         if head is not None:
-            self.finds.heads.append(HeadFragment(window.source, offset, head))
+            self.finds.heads.append(HeadFragment(block.source, offset, head))
         page_start = (physical_offset // PAGE_BYTES + 1) * PAGE_BYTES - physical_offset
-        self._search_window(window, start + min(page_start, size), start + size)  # units of the other file
+        if page_start < size:  # units of the other file
+            self._search_inside(block, start + page_start, start + size, in_damaged=False)
         return False
 
     def _add_run(self, run: UnitRun) -> None:
@@ -272,26 +372,78 @@ class RunSearch:
         else:
             runs.append(run)
 
-    def _giant(self, source: Source, number: int, position: int) -> int:
-        """Read a unit that is longer than the window; returns the bytes to go on."""
-        head = read_head(self._window, 0)
-        assert head is not None
-        data = np.empty(min(head.size, source.file.size - position), np.uint8)
-        filled = source.file.read_into(data.data, position)
-        window = _Window(source.file, data, filled, position, number, is_last=True)
-        end = self._walk(window, 0, filled, in_damaged=False)
-        if end == 0:
-            self.finds.heads.append(HeadFragment(number, position, head))
-        return end or 8
+
+@dataclass(slots=True)
+class _Rows:
+    """Columns of the units in a block; ``live`` and ``bad`` are None if no row is."""
+
+    offsets: Int64
+    sizes: Int64
+    physical: Int64
+    live: npt.NDArray[np.bool_] | None
+    bad: npt.NDArray[np.bool_] | None
+
+    def breaks(self, window: Window) -> list[int]:
+        """Return the rows at which a run begins, but for the first: there the units do not go on."""
+        offsets, sizes, physical = self.offsets, self.sizes, self.physical
+        chained = offsets[1:] == offsets[:-1] + sizes[:-1]
+        if not chained.all():
+            chained |= self._behind_entries(window)
+        chained &= physical[1:] - physical[:-1] == offsets[1:] - offsets[:-1]
+        if self.live is not None:
+            chained &= self.live[1:] == self.live[:-1]
+        if self.bad is not None:
+            chained &= ~(self.bad[1:] | self.bad[:-1])
+        return [] if chained.all() else (np.flatnonzero(~chained) + 1).tolist()
+
+    def is_chained(self, row: int) -> bool:
+        """Return True if the unit of ``row`` begins where the one before ends, here and in the log."""
+        end, physical_end = self.offsets[row - 1] + self.sizes[row - 1], self.physical[row - 1] + self.sizes[row - 1]
+        return bool(self.offsets[row] == end and self.physical[row] == physical_end)
+
+    def _behind_entries(self, window: Window) -> npt.NDArray[np.bool_]:
+        """Return which rows but the first have only the header of their DLedger entry in front of them."""
+        has_entry = np.zeros(len(self.sizes) - 1, np.bool_)
+        ends = self.offsets[:-1] + self.sizes[:-1]
+        rows = np.flatnonzero(self.offsets[1:] == ends + _ENTRY_BYTES)
+        for row in rows.tolist():
+            start = int(ends[row]) - window.base
+            header = dledger.decode_header(window.buffer[start : start + _ENTRY_BYTES].data)
+            has_entry[row] = header is not None and header.body_size == self.sizes[row + 1]
+        return has_entry
 
 
 @dataclass(slots=True)
-class _Window:
-    """``filled`` bytes of a file from ``position`` on; with ``is_last`` none follow that are searched."""
+class _Block:
+    """A range of a file up to ``stop``, of which a part is in memory. ``has_ended``: nothing follows it."""
 
     file: Readable
-    data: npt.NDArray[np.uint8]
-    filled: int
-    position: int
     source: int
-    is_last: bool
+    window: Window
+    stop: int
+    has_ended: bool = False
+    _stuck_at: int = -1
+
+    def is_stuck(self, file_position: int) -> bool:
+        """Return True if compiled code could not read from ``file_position`` on, or was not asked to."""
+        is_stuck = self._stuck_at == file_position
+        self._stuck_at = file_position
+        return is_stuck
+
+    def shift(self) -> None:
+        """Move the bytes from the cursor on to the front."""
+        window = self.window
+        remaining = window.filled - window.cursor
+        filled = -(-remaining // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+        window.buffer[filled - remaining : filled] = window.buffer[window.cursor : window.filled].copy()
+        window.base += window.cursor - (filled - remaining)
+        window.cursor, window.filled = filled - remaining, filled
+
+    def move_to(self, position: int) -> None:
+        """Go on at ``position`` of the file, which may be behind the bytes in memory."""
+        window = self.window
+        if position - window.base <= window.filled:
+            window.cursor = position - window.base
+            return
+        window.base = window.file_position = position // PAGE_BYTES * PAGE_BYTES
+        window.cursor, window.filled = position - window.base, 0

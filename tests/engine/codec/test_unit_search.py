@@ -7,7 +7,7 @@ import pytest
 from raw_units import raw_blank, raw_unit, with_property_crc
 
 from engine.codec import dledger
-from engine.codec.unit_search import find_magics, judge_end, read_head, read_tail
+from engine.codec.unit_search import find_magics, has_frame, judge_end, read_head, read_tail
 
 PAGE = 4096
 NEXT_TO_A_PAGE = PAGE - 100
@@ -77,3 +77,12 @@ def test_an_end_with_bytes_of_another_file_is_wrong():
 def test_a_property_crc_proves_the_end():
     unit = with_property_crc(raw_unit(NEXT_TO_A_PAGE))
     assert judge_end(unit, NEXT_TO_A_PAGE, b"other text, other text") == "proven"
+
+
+def test_a_frame_is_judged_without_its_bytes() -> None:
+    for version in (1, 2):
+        unit = raw_unit(version=version, topic=b"T" * 100, body=b"x" * 999, sys_flag=48)
+        assert has_frame(lambda start, count, unit=unit: unit[start : start + count], len(unit))
+        assert not has_frame(lambda start, count, unit=unit: unit[start : start + count], len(unit) + 1)
+        assert not has_frame(lambda start, count, unit=unit: unit[:500][start : start + count], len(unit))
+    assert not has_frame(lambda _start, _count: b"", 200)

@@ -117,3 +117,16 @@ def test_messages_that_a_dledger_leader_replaced_are_found(golden: Callable[[str
     assert len(rows) == 21
     assert "Doomed" in {row.topic for row in rows}
     assert all({"ownPlace", "behindLog", "bodyCrc"} <= {*row.evidence} for row in rows)
+
+
+def test_live_copies_among_others_are_left_out(written: WrittenStore, tmp_path: Path) -> None:
+    """Only a few units of a block are compared with the store at first; those in the report are compared again."""
+    offsets = sorted(written.units)
+    other = bytearray(written.log[: offsets[60]])
+    for offset in (*offsets[:30:2], *offsets[30:59]):
+        other[offset + 23] ^= 1  # another queue offset
+    image = tmp_path / "image"
+    image.write_bytes(bytes(other) + bytes(40))
+    rows = salvage(written.root, [image])
+    assert [row.physical_offset for row in rows] == [*offsets[:30:2], *offsets[30:59]]
+    assert {row.verdict for row in rows} == {"conflict"}

@@ -75,6 +75,6 @@ def test_the_size_of_the_window_changes_nothing(tmp_path: Path, monkeypatch: pyt
     data = b"-" * 700 + log + END + b"-" * 3000 + raw_log({}, {}, base=512) + END
     expected = search(tmp_path, data).runs
     monkeypatch.setattr(unit_runs, "WINDOW_BYTES", window)
-    monkeypatch.setattr(unit_runs, "_MARGIN_BYTES", 100)
+    monkeypatch.setattr(unit_runs, "CHUNK_BYTES", 1000)
     assert search(tmp_path, data).runs == expected
     assert [run.count for run in expected] == [62, 2]
