@@ -66,9 +66,13 @@ def placeholder(
     )
 
 
-def shortest_placeholder(topic: str, properties: Mapping[str, str], *, property_crc: bool = False) -> int:
-    """Return the bytes with which a placeholder or filler in ``topic`` has room for :data:`LOST`."""
-    raw = encode_properties({**properties, LOST: "bytes"})
+def shortest_placeholder(
+    topic: str, properties: Mapping[str, str], *, property_crc: bool = False, is_named: bool = True
+) -> int:
+    """Return the bytes with which a placeholder or filler in ``topic`` has room for :data:`LOST`; not ``is_named``:
+    without room for it.
+    """
+    raw = encode_properties({**properties, LOST: "bytes"} if is_named else dict(properties))
     return TopicField(topic).fixed + len(raw) + len(_EMPTY_BATCH) + (CRC_TAIL_BYTES if property_crc else 0)
 
 

@@ -62,13 +62,16 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
         return None
     property_crc = _has_property_crc(store)
     patches: list[WriteFile] = []
-    lost: list[QueuePlace] = []
+    lost: dict[QueuePlace, None] = {}
+    """In their order, each once: of two gaps with no message of a queue between them both lack the same ones."""
     gaps = _gaps(store)
     for gap, around in zip(gaps, numbers_around(store, [(gap.start, gap.end) for gap in gaps]), strict=True):
         if gap.start % file_size or gap.end % file_size:
             continue
-        lost_here = _lost_messages(store, around)
-        contents = _contents(gap, lost_here, file_size, property_crc=property_crc)
+        lost_here = [message for message in _lost_messages(store, around) if message not in lost]
+        contents = _contents(gap, lost_here, file_size, property_crc=property_crc, is_named=True)
+        if contents is None:
+            contents = _contents(gap, lost_here, file_size, property_crc=property_crc, is_named=False)
         if contents is None:
             continue
         for start, content in contents.items():
@@ -76,7 +79,7 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
             why = sentence("the file is missing: placeholders for its messages, then a blank")
             zeros = file_size - len(content)
             patches.append(WriteFile(file=name, old=None, new=content, zeros=zeros, why=why, name=NAME))
-        lost += lost_here
+        lost |= dict.fromkeys(lost_here)
     if not patches:
         return None
     gains = sentence("a start reads on behind the gap; messages there keep their physical and queue offsets")
@@ -84,7 +87,7 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
         "{n:,} message of the missing files stays lost ({names}); an empty message takes its place",
         "{n:,} messages of the missing files stay lost ({names}); empty messages take their places",
         n=len(lost),
-        names=join(", ", ["/".join(map(str, message)) for message in lost[:_MAX_NAMED]]),
+        names=join(", ", ["/".join(map(str, message)) for message in [*lost][:_MAX_NAMED]]),
     )
     title = sentence("Replace missing files of the commit log")
     return Repair(
@@ -121,14 +124,21 @@ def _lost_messages(store: StoreSnapshot, around: NumbersAround) -> list[QueuePla
     return sorted(place for place in lost if has_plain_queues(store, place.topic))
 
 
-def _contents(gap: _Gap, lost: list[QueuePlace], file_size: int, *, property_crc: bool) -> dict[int, bytes] | None:
-    """Return the bytes of each missing file by its start, without the zeros of its blank; None if they do not fit."""
+def _contents(
+    gap: _Gap, lost: list[QueuePlace], file_size: int, *, property_crc: bool, is_named: bool
+) -> dict[int, bytes] | None:
+    """Return the bytes of each missing file by its start, without the zeros of its blank; None if they do not fit.
+
+    Placeholders are shorter than most messages, and still shorter if they do not say what they are (``is_named``).
+    """
     contents: dict[int, bytes] = {}
     messages = deque(lost)
     for start in range(gap.start, gap.end, file_size):
         content = bytearray()
         while messages:
-            unit = _placeholder(messages[0], start + len(content), gap.time_before, property_crc=property_crc)
+            unit = _placeholder(
+                messages[0], start + len(content), gap.time_before, property_crc=property_crc, is_named=is_named
+            )
             if len(content) + len(unit) + filler.BLANK_BYTES > file_size:
                 break
             content += unit
@@ -144,10 +154,10 @@ def _contents(gap: _Gap, lost: list[QueuePlace], file_size: int, *, property_crc
     return None if messages else contents
 
 
-def _placeholder(message: QueuePlace, place: int, time: int, *, property_crc: bool) -> bytes:
+def _placeholder(message: QueuePlace, place: int, time: int, *, property_crc: bool, is_named: bool) -> bytes:
     properties = passed_over(message.topic, message.queue_id)
     unit = filler.placeholder(
-        filler.shortest_placeholder(message.topic, properties, property_crc=property_crc),
+        filler.shortest_placeholder(message.topic, properties, property_crc=property_crc, is_named=is_named),
         physical_offset=place,
         topic=message.topic,
         queue_id=message.queue_id,

@@ -1,7 +1,8 @@
 """Queue offsets that are missing around a damaged or missing part of the log.
 
 A queue numbers its messages without gaps. If the last message of a queue in front of a damaged place has queue offset
-7, and the first one behind it has 10, then 8 and 9 were there: also if no queue entry tells it any more.
+7, and the first one behind it has 10, then 8 and 9 were there: also if no queue entry tells it any more. A queue
+without a message in front began at 0, if the log does; else its entries of deleted messages tell where.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.message import Unit
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
@@ -22,6 +24,10 @@ from engine.system_names import LMQ_PREFIX
 
 MAX_MESSAGES = 1_000_000
 """Maximum number of missing messages of one queue: a wider jump is no gap."""
+MAX_FIRST_MESSAGES = 100_000
+"""Maximum number of missing messages of a queue of which no message is in front of the gap."""
+MIN_UNIT_BYTES = 91
+"""Bytes of the shortest message."""
 Key = tuple[str, int]
 
 
@@ -77,7 +83,35 @@ def numbers_around(store: StoreSnapshot, places: Sequence[tuple[int, int]]) -> l
     while waiting:
         around.append(waiting.pop())
         around[-1].last_numbers = dict(numbers)
+    for place in around:
+        _add_first_numbers(store, place)
     return around
+
+
+def _add_first_numbers(store: StoreSnapshot, around: NumbersAround) -> None:
+    """Tell where the queues began that have a message behind ``around``, and none in front of it."""
+    room = (around.end - around.start) // MIN_UNIT_BYTES
+    for (topic, queue_id), next_number in around.next_numbers.items():
+        if (topic, queue_id) in around.last_numbers or next_number == 0:
+            continue
+        last_number = _number_before(store, topic, queue_id, next_number, around.start)
+        if last_number is not None and next_number - last_number - 1 <= room:
+            around.last_numbers[topic, queue_id] = last_number
+
+
+def _number_before(store: StoreSnapshot, topic: str, queue_id: int, number: int, start: int) -> int | None:
+    """Return the number in front of ``number`` that a message before ``start`` had, −1 if there was none; None if that
+    cannot be told.
+    """
+    queue = store.queues_by_topic().get(topic, {}).get(queue_id)
+    if queue is not None and queue.kind == "simple":
+        lowest = max(number - MAX_FIRST_MESSAGES, 0)
+        for entry in reversed(list(queue.entries(lowest, number))):
+            if entry.size == PREFILLED_SIZE:
+                return entry.queue_offset  # a broker that made the queue at this number left these out
+            if entry.state == "entry" and entry.physical_offset < start:
+                return entry.queue_offset
+    return -1 if store.log.min_offset == 0 and number <= MAX_FIRST_MESSAGES else None
 
 
 def _numbers(block: UnitColumns, start: int, stop: int, topics: TopicTable) -> Iterator[tuple[Key, int, int]]:

@@ -162,6 +162,16 @@ class Peer:
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
+    def consume(self, plan: dict[str, Any], store: Path, max_keys: int = 20) -> list[dict[str, Any]]:
+        """Return what a consumer of a copy of ``store`` gets that reads every queue from offset 0 on, beside the
+        messages, the queue entries and answers to queries by key (``askedKeys`` of the plan, too).
+        """
+        out = self._work / "consumed.jsonl"
+        words = ("dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", max_keys)
+        self._run(*words, "--consume", "yes")
+        with out.open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
     def start_copy(self, plan: dict[str, Any], store: Path) -> tuple[list[dict[str, Any]], str]:
         """Return Java's rows about a copy of ``store`` until its start is complete, and its error if it died."""
         out = self._work / "dump.jsonl"

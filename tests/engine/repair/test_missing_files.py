@@ -89,3 +89,26 @@ def test_a_gap_that_does_no_harm_is_left_alone(tmp_path):
     root = store.write(tmp_path / "store")
     BROKEN["CL07"](root, store)
     assert plan_repairs(root, None, "5.5").repairs == ()
+
+
+def test_of_two_gaps_without_a_message_between_them_each_lost_one_is_replaced_once(tmp_path):
+    """A queue with no message between two lost files got two placeholders for each one. These messages are also shorter
+    than placeholders that say what they are, and no file was made at all.
+    """
+    store = healthy(count=0)
+    store.put("Rare", 0)
+    while len(store.log) < 4096 * 5:
+        store.put("Rare", 0) if 4096 < len(store.log) < 4400 else store.put("Orders", 1)
+    store.put("Rare", 0)
+    root = store.write(tmp_path / "store", queues=False)
+    lost_of(root, 4096, 12288)
+    with open_store(root) as opened:
+        repair = repair_missing_files(opened)
+    assert repair is not None
+    apply_patches(root, PatchList(repair.patches), RealDisk())
+    places = [
+        (unit.topic, unit.queue_id, unit.queue_offset)
+        for unit in repair_rounds.units_of(root).values()
+        if unit.topic == "Rare"
+    ]
+    assert len(places) == len(set(places)) > 2

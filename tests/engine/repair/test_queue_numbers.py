@@ -5,6 +5,7 @@ from __future__ import annotations
 from handmade_stores import LOG_SIZE, HandmadeStore
 from planted_faults import patch
 
+from engine.codec.consume_queue import PREFILLED_SIZE, CqUnit, encode
 from engine.inspection.snapshot import open_store
 from engine.repair.queue_numbers import QueuePlace, has_message, has_plain_queues, numbers_around
 
@@ -38,3 +39,27 @@ def test_behind_the_last_message_of_a_queue_nothing_is_missing(tmp_path):
         assert list(around.missing()) == []
         assert has_plain_queues(opened, "Orders")
         assert not has_plain_queues(opened, "%LMQ%a")
+
+
+def test_a_queue_without_a_message_in_front_began_at_zero_or_behind_its_deleted_messages(tmp_path):
+    """The first messages of a queue stood in a lost file. The queue was built from the third one on, and a real 5.5.1
+    gave that one queue offset 0.
+    """
+    store = HandmadeStore()
+    for number in range(60):
+        store.put("Orders", number % 3 if number < 20 else 5)
+    root = store.write(tmp_path / "store")
+    gap = (store.units[20].offset, store.units[25].offset)
+    patch(root / "commitlog" / f"{gap[0] // LOG_SIZE * LOG_SIZE:020d}", gap[0] % LOG_SIZE, bytes(gap[1] - gap[0]))
+    queue = root / "consumequeue" / "Orders" / "5" / f"{0:020d}"
+    with open_store(root) as opened:  # its entries point into the gap
+        (around,) = numbers_around(opened, [gap])
+        assert list(around.missing()) == [QueuePlace("Orders", 5, number) for number in range(5)]
+    patch(queue, 0, bytes(5 * 20))
+    with open_store(root) as opened:
+        (around,) = numbers_around(opened, [gap])
+        assert list(around.missing()) == [QueuePlace("Orders", 5, number) for number in range(5)]
+    patch(queue, 0, encode(CqUnit(0, PREFILLED_SIZE, 0)) * 3)
+    with open_store(root) as opened:
+        (around,) = numbers_around(opened, [gap])
+        assert list(around.missing()) == [QueuePlace("Orders", 5, number) for number in (3, 4)]

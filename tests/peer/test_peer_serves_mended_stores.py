@@ -1,0 +1,119 @@
+"""An operator mends a damaged store with ``repair``; the real store opens it, and a consumer reads every queue from
+offset 0 on: it gets each message that was not touched, at its offset and with its bytes, and nothing that was never
+sent. What the plan promised is what happens.
+
+``--full-form --peer-rounds 10`` with ``PEER_RELEASES=all`` takes ten stores of each release, each damaged in every way of
+:mod:`mend_campaign`, and prints the table (``-s``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import mend_campaign
+import peer
+import pytest
+import repair_rounds
+from mend_campaign import KINDS
+
+from engine.cli.main import main
+
+pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(7200)]
+
+FEW = {"5.5.1": ("messages and their queue entries",), "4.9.8": ("a cut log file",)}
+
+
+def records(*words: object) -> tuple[int, list[dict[str, Any]]]:
+    """Return the exit status and the records of a command."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
+        status = main([*map(str, words), "--json", "--quiet"])
+    return status, [json.loads(line) for line in text.getvalue().splitlines()]
+
+
+def mend(rng: random.Random, damaged: Path, target: Path) -> tuple[list[dict[str, Any]], Path]:
+    """Mend as an operator does: a copy, or the store itself. Returns what the command printed, and the mended store."""
+    if rng.random() < 0.5:
+        status, lines = records("repair", damaged, "--to", target)
+        mended = target if target.exists() else damaged
+    else:
+        status, lines = records("repair", damaged, "--apply", "--yes")
+        mended = damaged
+    assert status == 0, lines
+    return lines, mended
+
+
+def broken_promises(lines: list[dict[str, Any]], mended: Path, after: mend_campaign.Served, release: str) -> list[str]:
+    """Compare the plan with what came."""
+    plan = next(line for line in lines if line["type"] == "repairPlan")["after"]
+    _, answers = records("check", mended)
+    findings = sorted(
+        line["id"] for line in answers if line["type"] == "finding" and line["severity"] in ("warn", "error")
+    )
+    wrong = []
+    if findings != sorted(plan["findings"]):
+        wrong.append(f"check finds {findings}, planned {plan['findings']}")
+    start = next((start for start in plan["starts"] if release.startswith(start["release"])), None)
+    if start is not None and (start["willStart"], start["endOffset"]) != (after.is_loaded, after.loaded_end):
+        wrong.append(f"planned {start}, starts {after.is_loaded} {after.loaded_end}")
+    return wrong
+
+
+@pytest.mark.full_form(keep=1)
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_a_consumer_gets_all_that_can_be_had(request: pytest.FixtureRequest, tmp_path: Path, release: str) -> None:
+    first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
+    partner = peer.Peer(release, tmp_path)
+    table: dict[str, Counter[str]] = {}
+    wrong: list[str] = []
+    kinds = [kind for kind in KINDS if rounds > 1 or kind.name in FEW.get(release, ())]
+    for seed in range(first_seed, first_seed + rounds):
+        store, plan = tmp_path / f"store-{seed}", mend_campaign.shape(seed, release)
+        if rounds == 1:
+            plan |= {"count": 150, "pauseEvery": 0}
+        partner.write(plan, store)
+        before = mend_campaign.served(partner.consume(plan, store, 0))
+        units = repair_rounds.units_of(store)
+        for kind in kinds:
+            rng = random.Random(f"mend {release} {kind.name} {seed}")
+            damaged, copy = tmp_path / "damaged", tmp_path / "mended"
+            shutil.copytree(store, damaged)
+            if rng.random() < 0.5:
+                (damaged / "abort").touch()
+            hits = mend_campaign.planted(kind, rng, damaged)
+            counts = table.setdefault(kind.name, Counter())
+            counts["stores"] += 1
+            try:
+                lines, mended = mend(rng, damaged, copy)
+                names = [line["name"] for line in lines if line["type"] == "repair"]
+                counts["mended"] += bool(names)
+                counts[f"by {kind.repair}"] += kind.repair in names
+                asked = [
+                    [unit.topic, key]
+                    for unit in units.values()
+                    if any(hit.touches(unit) for hit in hits)
+                    for key in unit.properties.get("KEYS", "").split()
+                ]
+                after = mend_campaign.served(partner.consume({**plan, "askedKeys": asked[:30]}, mended, 10))
+                outcome = mend_campaign.compare(before, after, units, hits)
+                outcome.wrong += broken_promises(lines, mended, after, release)
+            except AssertionError as error:
+                outcome = mend_campaign.Outcome(wrong=[str(error)[-1500:]])
+            counts += outcome.counts
+            if outcome.wrong:
+                counts["wrong"] += 1
+                wrong.append(f"{release} seed {seed} {kind.name}: {hits} {outcome.wrong[:4]} ({len(outcome.wrong)})")
+                print(wrong[-1], flush=True)
+            shutil.rmtree(damaged)
+            shutil.rmtree(copy, ignore_errors=True)
+        shutil.rmtree(store)
+    for kind in kinds:
+        print(release, "|", kind.name, "|", dict(table[kind.name]), flush=True)
+    assert not wrong
