@@ -2,8 +2,8 @@
 offset 0 on: it gets each message that was not touched, at its offset and with its bytes, and nothing that was never
 sent. What the plan promised is what happens.
 
-``--full-form --peer-rounds 10`` with ``PEER_RELEASES=all`` takes ten stores of each release, each damaged in every way of
-:mod:`mend_campaign`, and prints the table (``-s``).
+``--full-form --peer-rounds 10`` with ``PEER_RELEASES=all`` takes ten stores of each release, damages each in every way
+of :mod:`mend_campaign`, and prints the table (``-s``).
 """
 
 from __future__ import annotations
