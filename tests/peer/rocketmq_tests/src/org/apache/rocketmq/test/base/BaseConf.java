@@ -11,9 +11,12 @@ import java.util.TreeMap;
 import java.util.concurrent.ForkJoinPool;
 import java.util.function.BooleanSupplier;
 import org.apache.rocketmq.broker.BrokerController;
+import org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl;
+import org.apache.rocketmq.client.impl.consumer.RebalanceImpl;
 import org.apache.rocketmq.client.producer.TransactionListener;
 import org.apache.rocketmq.common.attribute.CQType;
 import org.apache.rocketmq.common.attribute.TopicMessageType;
+import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.namesrv.NamesrvController;
 import org.apache.rocketmq.remoting.protocol.route.BrokerData;
 import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
@@ -192,7 +195,23 @@ public class BaseConf {
     }
 
     public static RMQNormalConsumer getConsumer(String names, String group, String topic, String expression, AbstractListener listener, boolean tls) {
-        return noted(ConsumerFactory.getRMQNormalConsumer(names, group, topic, expression, listener, tls));
+        RMQNormalConsumer consumer = noted(ConsumerFactory.getRMQNormalConsumer(names, group, topic, expression, listener, tls));
+        until(5_000, () -> hasItsQueues(consumer, topic));
+        return consumer;
+    }
+
+    /**
+     * A consumer of a new group asks each queue for its offset, and then, where there is none, for its end: of a message that is sent between the two questions no
+     * release hands it anything. Tests send at once, so they get their consumer when it has asked. A second consumer of a group gets some queues only: any suffices.
+     */
+    private static boolean hasItsQueues(RMQNormalConsumer consumer, String topic) {
+        DefaultMQPushConsumerImpl inside = consumer.getConsumer().getDefaultMQPushConsumerImpl();
+        RebalanceImpl queues = inside.getRebalanceImpl();
+        Set<MessageQueue> all = queues.getTopicSubscribeInfoTable().get(topic);
+        long taken = queues.getProcessQueueTable().keySet().stream().filter(queue -> queue.getTopic().equals(topic)).count();
+        List<String> members = inside.getmQClientFactory().findConsumerIdList(topic, inside.groupName());
+        boolean isAlone = members == null || members.size() < 2;
+        return all != null && taken >= (isAlone ? all.size() : 1);
     }
 
     public static void shutdown() {
