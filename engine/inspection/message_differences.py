@@ -214,13 +214,19 @@ class _MessageComparison:
             is_selected = np.isin(queues, one_pass.queues)
             is_selected &= (queue_offsets >= one_pass.start) & (queue_offsets < one_pass.stop)
             chosen = rows[is_selected]
-            if not len(chosen):
-                continue
-            selected = np.empty(len(chosen), _SELECTED)
-            selected["queue"], selected["queue_offset"] = queues[is_selected], queue_offsets[is_selected]
-            selected["offset"], selected["size"] = block.offset[chosen], block.size[chosen]
-            selected["crc"], selected["key"] = _content_crcs(block, chosen), _key_hashes(block, chosen)
-            blocks.append(selected)
+            if len(chosen):
+                blocks.append(_columns_of(block, chosen))
+        return np.concatenate(blocks) if blocks else np.empty(0, _SELECTED)
+
+    def select_all(self, log_range: LogRange, max_units: int) -> Selected | None:
+        """Return all units of a range in the order of the log; None if there are more than ``max_units``."""
+        blocks: list[Selected] = []
+        count = 0
+        for block, rows in self._blocks(log_range):
+            count += len(rows)
+            if count > max_units:
+                return None
+            blocks.append(_columns_of(block, rows))
         return np.concatenate(blocks) if blocks else np.empty(0, _SELECTED)
 
     def _add_pairs(self, units: Selected, other_units: Selected) -> None:
@@ -306,6 +312,49 @@ _PAIRED_BY: tuple[Callable[[Selected], tuple[npt.NDArray[np.generic], ...] | Non
 _BY_KEY_ALONE = 2
 
 
+@dataclass(frozen=True, slots=True)
+class MessagePairs:
+    """The units of two ranges in the order of their logs, and which of them are the same message.
+
+    Unit ``indexes[i]`` of the one range is the message ``other_indexes[i]`` of the other one; ``is_equal[i]`` if all
+    their bytes but the physical offset are equal.
+    """
+
+    units: Selected
+    other_units: Selected
+    indexes: Numbers
+    other_indexes: Numbers
+    is_equal: npt.NDArray[np.bool_]
+
+
+def pair_messages(control: Control, own_range: LogRange, other_range: LogRange, max_units: int) -> MessagePairs | None:
+    """Pair all messages of two ranges as :func:`compare_messages` does; None if a range has over ``max_units``."""
+    comparison = _MessageComparison(control, own_range, other_range, Differences(), False, False)
+    sides: list[Selected] = []
+    for log_range in (own_range, other_range):
+        units = comparison.select_all(log_range, max_units)
+        if units is None:
+            return None
+        sides.append(units)
+    units, other_units = sides
+    remaining, other_remaining = np.arange(len(units)), np.arange(len(other_units))
+    paired: list[tuple[Numbers, Numbers]] = []
+    for columns in _PAIRED_BY:
+        control.check()
+        indexes, other_indexes = _pair(units[remaining], other_units[other_remaining], columns)
+        paired.append((remaining[indexes], other_remaining[other_indexes]))
+        remaining, other_remaining = np.delete(remaining, indexes), np.delete(other_remaining, other_indexes)
+    is_equal = np.zeros(sum(len(indexes) for indexes, _ in paired), bool)
+    is_equal[: len(paired[0][0])] = True
+    return MessagePairs(
+        units,
+        other_units,
+        np.concatenate([indexes for indexes, _ in paired]),
+        np.concatenate([other_indexes for _, other_indexes in paired]),
+        is_equal,
+    )
+
+
 def _pair(
     units: Selected,
     other_units: Selected,
@@ -364,6 +413,15 @@ def _queue_numbers(block: UnitColumns, rows: Numbers) -> Numbers:
     """Topic number and queue id of each row in one number."""
     queue_ids = block.queue_id[rows].astype(np.int64) & 0xFFFF_FFFF
     return (block.topic_id[rows].astype(np.int64) << 32) | queue_ids
+
+
+def _columns_of(block: UnitColumns, rows: Numbers) -> Selected:
+    """What these rows of a block are paired by."""
+    selected = np.empty(len(rows), _SELECTED)
+    selected["queue"], selected["queue_offset"] = _queue_numbers(block, rows), block.queue_offset[rows]
+    selected["offset"], selected["size"] = block.offset[rows], block.size[rows]
+    selected["crc"], selected["key"] = _content_crcs(block, rows), _key_hashes(block, rows)
+    return selected
 
 
 def _content_crcs(block: UnitColumns, rows: Numbers) -> Digests:

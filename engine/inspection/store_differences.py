@@ -28,6 +28,7 @@ from engine.inspection.index_steps import (
     step_index,
     sum_key_hashes,
 )
+from engine.inspection.message_alignment import AlignedMessages, align_messages
 from engine.inspection.message_differences import LogRange, OneSide, compare_messages, differing_fields, field_list
 from engine.inspection.tree_values import changes
 from engine.sentences import sentence
@@ -209,6 +210,20 @@ def _compare_apart(
     log_range, other_range = _ranges_from(store, other_store, *starts, stop=meeting)
     compare_messages(control, log_range, other_range, differences, is_from_start=False, is_to_end=meeting is None)
     return meeting
+
+
+def align_from(
+    control: Control, store: StoreSnapshot, other_store: StoreSnapshot, start: int
+) -> AlignedMessages | None:
+    """Put the messages of both logs from ``start`` on side by side, for logs whose offsets do not agree from there.
+
+    None if they are too many.
+    """
+    starts = (
+        _first_item_from(store, max(start, store.log.min_offset)),
+        _first_item_from(other_store, max(start, other_store.log.min_offset)),
+    )
+    return align_messages(control, *_ranges_from(store, other_store, *starts))
 
 
 def _ranges_from(

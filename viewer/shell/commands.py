@@ -805,8 +805,14 @@ COMMANDS = (
         "compare.open",
         words("Compare with another store…"),
         "Window",
-        lambda p: p.workspace.comparison.ask(),
+        lambda p: p.workspace.comparison.ask_on_one_page(),
         keys=("Ctrl+Shift+D",),
+    ),
+    Command(
+        "compare.windows",
+        words("Compare with another store in a linked window…"),
+        "Window",
+        lambda p: p.workspace.comparison.ask(),
     ),
     Command(
         "compare.next",

@@ -44,8 +44,17 @@ class Comparison:
         self._compared: tuple[object, ...] = ()
         """The sessions and ends of the logs that were compared."""
 
+    def _on_page(self, command: str) -> bool:
+        """Let the view of two stores run ``command`` if it is in front. Return False if another view is."""
+        if self._window.view != "compare":
+            return False
+        self._window.pane_commands()[command]()
+        return True
+
     def table(self) -> DifferencesBox | None:
         """Show all differences as a table; ask for the other store if none is open beside this one."""
+        if self._on_page("compare.table"):
+            return None
         window, other_window = self._window, self.other_window
         if window.session is None or other_window is None or other_window.session is None or other_window.closed:
             self.ask(self._table_when_open)
@@ -57,6 +66,21 @@ class Comparison:
 
     def ask(self, on_window: Callable[[MainWindow], object] | None = None) -> None:
         """Ask for the other store and open it beside this one; call ``on_window`` with its window."""
+        self._ask_store(lambda store: self._chosen(store, on_window))
+
+    def ask_on_one_page(self) -> None:
+        """Ask for the other store and show both side by side in this window."""
+        self._ask_store(self.show_on_one_page)
+
+    def show_on_one_page(self, store: Path) -> None:
+        """Show ``store`` beside the store of this window, on one page."""
+        self._window.go(Place("compare", name=str(store)))
+
+    def show_other(self, store: str, place_text: str) -> None:
+        """Show a place of the other store in a window beside this one."""
+        open_beside(self._window, Path(store), place_text, lends=True)
+
+    def _ask_store(self, on_store: Callable[[Path], object]) -> None:
         window = self._window
         if window.session is None:
             return
@@ -65,7 +89,7 @@ class Comparison:
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self._chosen(Path(path), on_window))
+        dialog.fileSelected.connect(lambda path: on_store(Path(path)))
         dialog.open()
 
     def _chosen(self, store: Path, on_window: Callable[[MainWindow], object] | None) -> None:
@@ -166,11 +190,13 @@ class Comparison:
 
     def next(self) -> None:
         """Go to the next difference of the logs, from the place in front."""
-        self._window.jobs.start(self.step(1))
+        if not self._on_page("compare.next"):
+            self._window.jobs.start(self.step(1))
 
     def previous(self) -> None:
         """Go to the previous difference of the logs, from the place in front."""
-        self._window.jobs.start(self.step(-1))
+        if not self._on_page("compare.previous"):
+            self._window.jobs.start(self.step(-1))
 
     async def step(self, direction: int) -> Row | None:
         """Go to the next (1) or previous (−1) difference and return it. The logs are compared if they changed."""

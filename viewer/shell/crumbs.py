@@ -13,6 +13,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaint
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.assets import icon_pixmap, tr
+from viewer.look.formats import store_name
 from viewer.look.theme import C, follow, mono, px, ui
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -71,6 +72,10 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
                 parts.append((place.name, places.index(place.name)))
             if place.part:
                 parts.append((f"{tr(place.part)} {place.offset:,}", place))
+        case "compare":
+            parts.append(_view_crumb("compare"))
+            if place.name:
+                parts.append((store_name(place.name), place))
         case _:
             parts.append(_view_crumb(place.kind))
             if place.name:

@@ -147,6 +147,14 @@ VIEWS = (
         cli="timeline",
         begins=True,
     ),
+    View(
+        "compare",
+        "view.compare",
+        words("Two stores"),
+        "compare",
+        "Ctrl+Alt+0",
+        "viewer.compare.pane:ComparePane",
+    ),
     View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8", "viewer.pipeline.pane:PipelinePane"),
     View(
         "bookmarks",

@@ -92,6 +92,8 @@ class Workspace:
             self._wire_cluster(pane)
         if pane.view_id == "requests":
             self._wire_requests(pane)
+        if pane.view_id == "compare":
+            self._wire_compare(pane)
         set_reading_order(pane)
         pane.operationDone.connect(self._window.note)
         pane.statusUpdated.connect(lambda words: self._on_status(pane, words))
@@ -104,6 +106,14 @@ class Workspace:
         if self.pipeline is None:
             self.pipeline = WindowPipeline(self._window, self.comparison.begin)
         return self.pipeline
+
+    def _wire_compare(self, pane: Pane) -> None:
+        """Let the view of two stores ask for the other store, and open a place of it."""
+        from viewer.compare.pane import ComparePane
+
+        assert isinstance(pane, ComparePane)
+        pane.otherStoreRequested.connect(self.comparison.ask_on_one_page)
+        pane.besideRequested.connect(self.comparison.show_other)
 
     def _wire_cluster(self, pane: Pane) -> None:
         """Connect the view to the window's cluster, which continues when the pane is replaced."""

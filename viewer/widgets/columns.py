@@ -76,6 +76,8 @@ class Column:
     slim: bool = False
     leaves: bool = False
     """The column is hidden when the table has only half a screen."""
+    grows: bool = False
+    """The column takes a part of the remaining room, in place of the last column with words."""
     hides: bool = False
     """The column is hidden, not just folded, while none of its values is visible."""
     filterable: bool = True

@@ -25,7 +25,7 @@ from viewer.look.assets import tr
 from viewer.look.broken import UnreadableRange
 from viewer.look.formats import full_moment, moment, number, size
 from viewer.look.theme import C, dark, mono, px, scale, ui
-from viewer.look.topic_colours import colours_of
+from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import broken_mark, file_mark, pin_mark
 from viewer.widgets.log_line import LinePin, LogLine, TopicMix, joined, reaching, worst_pins
@@ -275,34 +275,7 @@ class LineStrip(Canvas):
             mark(p, pin.kind, QPointF(x, top - px(9)), 3.6 * scale())
 
     def _paint_mixes(self, p: QPainter, mixes: Sequence[TopicMix]) -> None:
-        """Paint all pieces of one colour in one call; one call for each piece takes ten times as long. Edges are on
-        whole pixels, or the background shows between neighbours.
-        """
-        top, height = px(TOP), px(BAND)
-        colours = colours_of(self)
-        order = {topic: n for n, topic in enumerate(colours.order)}
-        ground: dict[bool, list[QRectF]] = {True: [], False: []}
-        pieces: dict[str, list[QRectF]] = {}
-        for mix in mixes:
-            left_x = round(self._x(mix.start))
-            width = max(round(self._x(mix.end)) - left_x, 1)
-            ground[bool(mix.shares)].append(QRectF(left_x, top, width, height))
-            y = float(top)
-            for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
-                pieces.setdefault(topic, []).append(QRectF(left_x, y, width, part * height))
-                y += part * height
-        p.setPen(Qt.PenStyle.NoPen)
-        for readable, boxes in ground.items():
-            p.setBrush(C("pane" if readable else "sunken"))
-            p.drawRects(boxes)
-        for topic, boxes in pieces.items():
-            color = colours.color(topic)
-            if color is None:
-                color = C("text3", 0.35)
-            else:
-                color.setAlphaF(0.7 if dark() else 0.78)
-            p.setBrush(color)
-            p.drawRects(boxes)
+        paint_mixes(p, mixes, self._x, px(TOP), px(BAND), colours_of(self))
 
     def _paint_gaps(self, p: QPainter, top: int, height: int) -> None:
         files = self._line.files
@@ -438,3 +411,39 @@ class LineStrip(Canvas):
             words += [f"{topic} {part:.0%}" for topic, part in mix.shares[:8]]
             words.append(tr("sampled"))
         return "\n".join(words)
+
+
+def paint_mixes(
+    p: QPainter,
+    mixes: Sequence[TopicMix],
+    x_of: Callable[[int], float],
+    top: int,
+    height: int,
+    colours: TopicColours,
+) -> None:
+    """Paint all pieces of one colour in one call; one call for each piece takes ten times as long. Edges are on whole
+    pixels, or the background shows between neighbours.
+    """
+    order = {topic: n for n, topic in enumerate(colours.order)}
+    ground: dict[bool, list[QRectF]] = {True: [], False: []}
+    pieces: dict[str, list[QRectF]] = {}
+    for mix in mixes:
+        left_x = round(x_of(mix.start))
+        width = max(round(x_of(mix.end)) - left_x, 1)
+        ground[bool(mix.shares)].append(QRectF(left_x, top, width, height))
+        y = float(top)
+        for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
+            pieces.setdefault(topic, []).append(QRectF(left_x, y, width, part * height))
+            y += part * height
+    p.setPen(Qt.PenStyle.NoPen)
+    for readable, boxes in ground.items():
+        p.setBrush(C("pane" if readable else "sunken"))
+        p.drawRects(boxes)
+    for topic, boxes in pieces.items():
+        color = colours.color(topic)
+        if color is None:
+            color = C("text3", 0.35)
+        else:
+            color.setAlphaF(0.7 if dark() else 0.78)
+        p.setBrush(color)
+        p.drawRects(boxes)

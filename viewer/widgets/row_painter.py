@@ -97,7 +97,7 @@ def fitted_text(text: str, metrics: QFontMetrics, room: QSize) -> str:
     return breakable(text[: max(0, length)].rstrip() + "…", metrics, room.width())
 
 
-class _Pen:
+class TextPen:
     """Sets the painter's font and colour only where they change: most neighbouring cells share them.
 
     ``plain`` is the pixel ratio where the row's ground is the pane's own, else 0.
@@ -256,7 +256,7 @@ class RowPainter:
         row = model.rows[number]
         words_from = look.words_from if look is not None and look.words else len(texts)
         plain = not (state.chosen or state.hovered or state.lit or (look is not None and look.fill))
-        pen = _Pen(p, p.device().devicePixelRatioF() if plain else 0.0)
+        pen = TextPen(p, p.device().devicePixelRatioF() if plain else 0.0)
         for slot in slots:
             column, section = slot.column, slot.section
             if section >= words_from:
@@ -306,7 +306,7 @@ class RowPainter:
         return tone or "text"
 
     def _paint_text(
-        self, pen: _Pen, rect: QRect, slot: Slot, row: object, text: str, look: RowAppearance | None, state: RowState
+        self, pen: TextPen, rect: QRect, slot: Slot, row: object, text: str, look: RowAppearance | None, state: RowState
     ) -> None:
         column, p = slot.column, pen.painter
         text_x, room = slot.x + PAD, slot.width - 2 * PAD
@@ -353,7 +353,14 @@ class RowPainter:
         return max(1, round(height / metrics.lineSpacing()))
 
     def _paint_lines(
-        self, pen: _Pen, box: QRect, column: Column, row: object, text: str, look: RowAppearance | None, state: RowState
+        self,
+        pen: TextPen,
+        box: QRect,
+        column: Column,
+        row: object,
+        text: str,
+        look: RowAppearance | None,
+        state: RowState,
     ) -> None:
         link = column.jump is not None and column.jump(row) is not None
         p, name = pen.painter, "mono" if column.mono else "ui"

@@ -189,7 +189,7 @@ class TableColumns(QObject):
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
     def fit(self) -> None:
-        """Give every column its width. The remaining room goes to the last column with words."""
+        """Give every column its width. The remaining room goes to columns that grow, else to the last of words."""
         view, z = self._view, scale()
         if len(self._seen) != len(view.kind.columns):
             self.forget()
@@ -199,9 +199,11 @@ class TableColumns(QObject):
         shown = [n for n in shown if not (columns[n].hides and self._is_folded(n))]
         widths = self._widths(shown, room)
         spare = room - sum(widths.values())
-        last_section = self._last_of_words(shown)
-        if spare > 0 and last_section is not None:
-            widths[last_section] += spare
+        growing = [n for n in shown if columns[n].grows]
+        if not growing and (last_section := self._last_of_words(shown)) is not None:
+            growing = [last_section]
+        for number, section in enumerate(growing if spare > 0 else ()):
+            widths[section] += spare * (number + 1) // len(growing) - spare * number // len(growing)
         if shown:
             widths[self._rightmost(shown)] += view.bar_width()
         self._apply(widths)
