@@ -25,7 +25,12 @@ from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import take_back
 from engine.sentences import sentence
-from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
+from engine.services.opening import (
+    lock_folders,
+    refuse_interrupted_change,
+    refuse_linked_files,
+    refuse_undecoded,
+)
 from engine.store.recovery.load_source import log_folders
 from engine.times import with_local_times
 
@@ -96,6 +101,7 @@ def backed_up(
     :class:`engine.mapped.backup.CannotBackUp` before anything is changed.
     """
     refuse_undecoded(root, in_place=in_place)
+    refuse_interrupted_change(root)
     refuse_linked_files(settle_folders(root, config).written, RealDisk())
     if not in_place:
         refuse_undecoded_modes(getattr(args, "config", None))

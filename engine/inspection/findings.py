@@ -198,6 +198,7 @@ def _all_findings(
         empty_log_findings += check_state.empty_log(store)
     yield from empty_log_findings
     yield from _until_unreadable(check_state.abort(store))
+    yield from _until_unreadable(check_state.interrupted_change(store))
     yield from _until_unreadable(check_state.config(store))
     yield from _until_unreadable(check_tables.findings(store))
     if store.config is not None:

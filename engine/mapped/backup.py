@@ -41,6 +41,8 @@ JOURNAL = "kept.jsonl"
 FILES = "files"
 TREES = "trees"
 VERSION = 1
+CHANGING_COMMANDS = frozenset({"repair", "set-offset", "set-delay-offset", "set-checkpoint"})
+"""Commands that change files as no start does. If another command is stopped, the next start completes its work."""
 MAX_SYNCED_FILES = 1_000
 """Number of changed files that are synced one by one; with more of them the system syncs everything at once."""
 SMALL_FILE_BYTES = 16 << 10
@@ -167,6 +169,20 @@ def find_backups(root: Path) -> list[BackupJournal]:
             if journal.store == str(real) and not journal.is_empty:
                 journals.append(journal)
     return journals
+
+
+def find_interrupted_change(root: Path) -> BackupJournal | None:
+    """Return the newest backup beside the store of a command of :data:`CHANGING_COMMANDS`, or of its undo, that was
+    stopped before its end: the store is partly changed. A command that is still at work looks the same.
+    """
+    for journal in find_backups(root):
+        if (
+            journal.command in CHANGING_COMMANDS
+            and not journal.undone
+            and (journal.stamps_after is None or journal.begun)
+        ):
+            return journal
+    return None
 
 
 def complete_length(content: bytes) -> int:

@@ -22,7 +22,12 @@ from engine.mapped.undo import take_back
 from engine.patching.apply import apply_patches, check_patches
 from engine.patching.patches import Patch, PatchList
 from engine.sentences import sentence
-from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
+from engine.services.opening import (
+    lock_folders,
+    refuse_interrupted_change,
+    refuse_linked_files,
+    refuse_undecoded,
+)
 from engine.store.recovery.empty_log import LogIsEmpty
 from engine.store.recovery.load_source import log_folders
 
@@ -53,6 +58,7 @@ def refuse_to_write(store: StoreSnapshot) -> None:
     if store.dledger is not None:
         raise StoreError(sentence("nothing was changed: the log belongs to a DLedger group"), file=str(path))
     refuse_undecoded(path, in_place=True)
+    refuse_interrupted_change(path)
     refuse_linked_files(folders.written, RealDisk())
 
 

@@ -835,6 +835,16 @@ AB01 = _rule(
     command=PLAN,
     needs=STATE,
 )
+AB02 = _rule(
+    "AB02",
+    "error",
+    "A change of the store was interrupted",
+    "A command that changes files was stopped before its end, or its undo was: some of its changes are made, others "
+    "are not. The backup folder beside the store has everything as it was.",
+    "restore the backup with this command before a broker starts on the store, then repeat the change. To keep the "
+    "store as it is, remove the backup folder.",
+    needs=SEEN,
+)
 DK02 = _rule(
     "DK02",
     "chat",

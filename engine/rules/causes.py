@@ -27,6 +27,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
             "were cut off"
         ),
     ),
+    ("AB02", sentence("a command that changes files of the store was stopped before its end")),
     ("CL01", sentence("a part of the commit log was overwritten or never written")),
     ("CL02", sentence("the end of a log file was overwritten")),
     ("CL04", sentence("properties of messages were written only in part, or changed afterwards")),

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from engine.callbacks import OffsetProgress
 from engine.config import MessageStoreConfig
-from engine.errors import LinkedFile, Undecoded
+from engine.errors import LinkedFile, StoreError, Undecoded
 from engine.files.layout import StorePaths
 from engine.files.store_folders import lock_files, refuse_links_into_another_store, settle_folders
 from engine.mapped.abort_file import AbortFile
+from engine.mapped.backup import find_interrupted_change
 from engine.mapped.disk import Disk, DiskLock
 from engine.mapped.folder_listing import ReadingListing
 from engine.mapped.reading import Reading
@@ -122,6 +123,18 @@ class _Locks:
     def release(self) -> None:
         while self._locks:
             self._locks.pop().release()
+
+
+def refuse_interrupted_change(root: Path) -> None:
+    """Raise :class:`StoreError` if a command that changes the store, or its undo, was stopped before its end."""
+    backup = find_interrupted_change(root)
+    if backup is not None:
+        message = sentence(
+            "nothing was changed: {command} was interrupted before. Restore its backup first: {undo}",
+            command=backup.command,
+            undo=f"storescope repair {shlex.quote(str(root))} --undo {shlex.quote(str(backup.folder))}",
+        )
+        raise StoreError(message, file=str(backup.folder))
 
 
 def lock_folders(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> DiskLock:

@@ -18,7 +18,7 @@ from golden_stores import Fingerprint, changes, fingerprint
 from lost_writes import DiskState, WriteRecorder
 
 from engine.mapped import undo
-from engine.mapped.backup import BackupDisk, BackupJournal, BackupWriter, find_backups
+from engine.mapped.backup import BackupDisk, BackupJournal, BackupWriter, find_backups, find_interrupted_change
 from engine.patching import patched_disk
 from engine.patching.apply import apply_patches
 
@@ -87,6 +87,7 @@ def test_a_power_loss_leaves_a_mend_that_is_complete_or_can_be_undone(mend: Mend
             continue
         if backup.stamps_after is None:
             outcomes.add("interrupted")
+            assert find_interrupted_change(mend.root) is not None, "check names it (AB02), and a further mend refuses"
         else:
             outcomes.add("complete")
             assert mend.differs_from(mend.after) == [], (state.call, seed)

@@ -28,6 +28,7 @@ from engine.codec import rocksdb_queue_rows as codec
 from engine.codec.queue_mappings import MappedRange, TopicMapping
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
+from engine.mapped.backup import BackupWriter
 
 ENTRY = 40 + 4 * SLOTS
 
@@ -155,6 +156,13 @@ def far_behind(root: Path, handmade: HandmadeStore) -> None:
     handmade.put(step=3_600_000)
     handmade.write(root)
     handmade.write_checkpoint(root, handmade.units[0].store_timestamp, handmade.units[0].store_timestamp)
+
+
+def change_interrupted(root: Path, _handmade: HandmadeStore) -> None:
+    """A repair is killed after it has saved a table, and before it writes it."""
+    writer = BackupWriter(root, "repair")
+    writer.before_change(root / "checkpoint")
+    writer.close()
 
 
 def queue_ahead(root: Path, handmade: HandmadeStore) -> None:
@@ -510,6 +518,7 @@ BROKEN = {
     "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,
+    "AB02": change_interrupted,
     "AB01": lambda root, store: (root / "abort").write_bytes(b"123"),
     "DK04": copied_names_only,
     "DK02": lambda root, store: (root / "dledger-n0").mkdir(),

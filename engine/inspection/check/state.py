@@ -4,6 +4,7 @@ docs/formats/config-tables.md).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from engine.inspection.check import tables as check_tables
 from engine.inspection.check.next_start import StartEffects
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
+from engine.mapped.backup import find_interrupted_change
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, rules_of
 from engine.rules import catalogue
-from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import plural, sentence, with_and
 from engine.times import duration_text, time_text
 
@@ -42,6 +44,25 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
             "The abort file exists and nobody holds the lock: the store was not closed, the next start recovers it"
         )
         yield catalogue.AB01.finding(text, path, None, {"lock": store.lock_state})
+
+
+def interrupted_change(store: StoreSnapshot) -> Iterator[Finding]:
+    """AB02: a command that changes the store, or its undo, was stopped before its end."""
+    if store.kind != "store" or store.capsule is not None or store.lock_state == "held":
+        return
+    backup = find_interrupted_change(store.path)
+    if backup is None:
+        return
+    folder = str(backup.folder)
+    text = sentence(
+        "The undo of {command} was interrupted: the store is partly changed, and its backup is in {folder}"
+        if backup.begun
+        else "The command {command} was interrupted: the store is partly changed, and its backup is in {folder}",
+        command=backup.command,
+        folder=folder,
+    )
+    command = f"storescope repair {STORE} --undo {shlex.quote(folder)}"
+    yield catalogue.AB02.finding(text, folder, None, {"command": backup.command, "folder": folder}, command=command)
 
 
 def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
