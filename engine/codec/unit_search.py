@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import dledger, properties
-from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, STORE_HOST_V6, check_frame
+from engine.codec.message import (
+    BORN_HOST_V6,
+    MAGIC_BLANK,
+    MAX_UNIT_BYTES,
+    MIN_UNIT_SIZE,
+    STORE_HOST_V6,
+    Frame,
+    check_frame,
+)
 from engine.codec.unit_flavours import BY_MAGIC, MAGIC_BYTES, MAX_PROPERTIES_BYTES, PREFIX
 
 PAGE_BYTES = 4096
@@ -26,7 +34,8 @@ EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
 LATEST_MS = 4_102_444_800_000  # 2100
 _ENTRY = dledger.MAGIC.to_bytes(4, "big")
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
-_TEXT_CONTROLS = (1, 2, 9, 10, 13)  # what a client may write into a value, and the two separators
+_TEXT_BYTES = bytes([1, 2, 9, 10, 13, *range(32, 256)])  # what a client may write, and the two separators
+_NAME_BYTES = bytes(range(33, 256))
 
 
 def find_magics(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArray[np.int64]:
@@ -110,14 +119,23 @@ FOLLOWING_BYTES = 36
 EndVerdict = Literal["proven", "open", "wrong"]
 
 
-def judge_end(unit: bytes, physical_offset: int, following: bytes) -> EndVerdict:
+def judge_end(
+    unit: bytes,
+    physical_offset: int,
+    following: bytes,
+    frame: Frame | str | None = None,
+    moved_to: int | None = None,
+) -> EndVerdict:
     """Judge the end of ``unit``, its topic and properties, which no CRC covers: may it be other bytes?
 
     The lengths of ``unit`` agree, and its body matches its CRC. ``following`` are the bytes behind it: the next unit or
     the end of the log. A file system keeps files in whole pages, so where a page ends with the unit, the bytes of the
-    page in which the body ends are of the same file. ``open``: nothing proves it and nothing contradicts it.
+    page in which the body ends are of the same file. ``open``: nothing proves it and nothing contradicts it. ``frame``
+    is that of the unit, if the caller has it. ``moved_to`` is its position in its file if it was moved by a number of
+    bytes that no file system moves: pages are then those of the new place, and the unit behind it may lie elsewhere.
     """
-    frame = check_frame(unit, 0, len(unit))
+    if frame is None:
+        frame = check_frame(unit, 0, len(unit))
     if isinstance(frame, str):
         return "wrong"
     if properties.verify_crc(unit):
@@ -126,6 +144,9 @@ def judge_end(unit: bytes, physical_offset: int, following: bytes) -> EndVerdict
     if not is_text or not _is_topic(unit[frame.topic : frame.topic + frame.topic_length]):
         return "wrong"
     proven_to = frame.body + frame.body_length if frame.body_length else 0
+    if moved_to is not None:
+        is_one_page = (moved_to + max(proven_to - 1, 0)) // PAGE_BYTES == (moved_to + len(unit) - 1) // PAGE_BYTES
+        return "proven" if is_one_page or following[4:8] in (*MAGIC_BYTES, _BLANK) else "open"
     end = physical_offset + len(unit)
     following = following[: -end % PAGE_BYTES]
     if len(following) < 8:
@@ -140,17 +161,19 @@ def judge_end(unit: bytes, physical_offset: int, following: bytes) -> EndVerdict
 
 
 def _are_pairs(raw: bytes) -> bool:
-    pairs = raw.removesuffix(b"\x02").split(b"\x02") if raw else []
-    if not all(pair.find(b"\x01") > 0 for pair in pairs):
+    if raw.translate(None, _TEXT_BYTES) or not _is_utf8(raw):
         return False
-    return _is_utf8(raw) and not any(byte < 32 and byte not in _TEXT_CONTROLS for byte in raw)
+    pairs = raw.removesuffix(b"\x02").split(b"\x02") if raw else []
+    return all(pair.find(b"\x01") > 0 for pair in pairs)
 
 
 def _is_topic(raw: bytes) -> bool:
-    return bool(raw) and all(byte > 32 for byte in raw) and _is_utf8(raw)
+    return bool(raw) and not raw.translate(None, _NAME_BYTES) and _is_utf8(raw)
 
 
 def _is_utf8(raw: bytes) -> bool:
+    if raw.isascii():
+        return True
     try:
         raw.decode()
     except UnicodeDecodeError:

@@ -52,8 +52,13 @@ class ImageFile:
 
     def read(self, position: int, size: int) -> bytes:
         """Return bytes from ``position`` on, fewer at the end of the file."""
+        size = min(size, self.size - position)
         if position < 0 or size <= 0:
             return b""
+        try:
+            return self._reading.read(self.path, self._descriptor, size, position, self.size)
+        except CannotRead:
+            pass  # then as much of it as can be read
         buffer = bytearray(max(min(size, self.size - position), 0))
         return bytes(buffer[: self.read_into(memoryview(buffer), position)])
 

@@ -13,14 +13,15 @@ decides. So nothing is put together that the writer did not write::
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from engine.callbacks import Cancelled
-from engine.codec.message import MAGIC_BLANK, Unit, check_frame, decode_frame
+from engine.codec.crc import crc31
+from engine.codec.message import MAGIC_BLANK, Frame, check_frame
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, judge_end, read_head
 from engine.inspection.salvage.sources import Source, StoreUnits
 from engine.inspection.salvage.unit_runs import Finds, UnitRun
@@ -34,6 +35,9 @@ _MAX_ATTEMPT_BYTES = 64 << 20
 _MAX_CACHED_PAGES = 4096
 _OVERLAPPING_RUNS = 32
 _MAX_ORPHANS = 64
+_MAX_BORDERS = 4
+_MAX_PAGE_HEADS = 8
+_I64 = struct.Struct(">q")
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 
 
@@ -52,13 +56,16 @@ class Piece(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reassembled:
-    """A whole unit that was put together; its body matches its CRC."""
+class Reassembled(NamedTuple):
+    """A whole unit at ``offset`` of the log that was put together; its body matches its CRC."""
 
-    unit: Unit
+    offset: int
     data: bytes
     pieces: tuple[Piece, ...]
+
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.data)
 
 
 class Reassembly:
@@ -69,6 +76,10 @@ class Reassembly:
         runs = sorted(finds.runs, key=lambda run: run.physical_offset)
         self._runs = runs
         self._starts = [run.physical_offset for run in runs]
+        self._max_ends = list(accumulate((run.end_offset for run in runs), max))
+        self._heads: dict[tuple[int, PagePlace], int] = {}
+        self._page_heads: dict[int, list[PagePlace]] = {}
+        self._note_heads()
         self._pages: dict[tuple[PagePlace, int], bytes] = {}
         self._orphans: dict[int, list[int]] = {}
         self.units: list[Reassembled] = []
@@ -76,6 +87,14 @@ class Reassembly:
         """The same with topic or properties in a page of which nothing proves that it is of the same file."""
         self.solved: set[int] = set()
         """Offsets of the units that were put together."""
+
+    def _note_heads(self) -> None:
+        """Note the size of each unit of which the head was found, and which places the heads name for their pages."""
+        for fragment in self._finds.heads:
+            head = fragment.head
+            place = PagePlace(fragment.source, fragment.position - head.physical_offset)
+            self._heads[head.physical_offset, place] = head.size
+            self._page_heads.setdefault(head.physical_offset // PAGE_BYTES, []).append(place)
 
     def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
         """Fill :attr:`units`. ``on_progress`` gets the places done and their number."""
@@ -86,21 +105,52 @@ class Reassembly:
                 return
             next_offset, next_place = offset, place
             while True:
+                if self._join(next_offset, next_place):
+                    break  # a run goes on there
                 unit = self._solve(next_offset, next_place)
                 if unit is None:
                     break
                 last = unit.pieces[-1]
-                next_offset = unit.unit.end
+                next_offset = unit.end
                 next_place = PagePlace(last.source, last.position + last.size - next_offset)
 
     def _expected_starts(self) -> list[tuple[int, PagePlace]]:
-        starts = {(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs}
-        for fragment in self._finds.heads:
-            offset = fragment.head.physical_offset
-            starts.add((offset, PagePlace(fragment.source, fragment.position - offset)))
-        return sorted(starts)
+        return sorted({(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs} | self._heads.keys())
 
     # -- one unit
+
+    def _join(self, offset: int, place: PagePlace) -> bool:
+        """Put the unit at ``offset`` together if its head was found and a run begins where it ends: the common case.
+
+        Returns True if that was done.
+        """
+        size = self._heads.get((offset, place))
+        if size is None or offset in self.solved:
+            return False
+        end = offset + size
+        index = bisect_left(self._starts, end)
+        borders = range((offset // PAGE_BYTES + 1) * PAGE_BYTES, end, PAGE_BYTES)[:_MAX_BORDERS]
+        while index < len(self._runs) and self._starts[index] == end:
+            run = self._runs[index]
+            index += 1
+            other = PagePlace(run.source, run.shift)
+            if other == place or not _is_aligned(other, place) or self._is_whole_elsewhere(offset):
+                continue
+            first, second = self._sources[place.source].file, self._sources[run.source].file
+            for border in borders:
+                head_size, tail_size = border - offset, end - border
+                tail = second.read(border + run.shift, tail_size + FOLLOWING_BYTES)
+                data = first.read(offset + place.shift, head_size) + tail[:tail_size]
+                frame = _frame_of_unit(data, offset, size)
+                if frame is not None and judge_end(data, offset, tail[tail_size:], frame) == "proven":
+                    pieces = (
+                        Piece(place.source, offset + place.shift, head_size),
+                        Piece(run.source, border + run.shift, tail_size),
+                    )
+                    self.units.append(Reassembled(offset, data, pieces))
+                    self.solved.add(offset)
+                    return True
+        return False
 
     def _solve(self, offset: int, place: PagePlace) -> Reassembled | None:
         """Put the unit at ``offset`` together, the first page of which probably lies at ``place``."""
@@ -138,14 +188,10 @@ class Reassembly:
         limit = max(min(MAX_ATTEMPTS, _MAX_ATTEMPT_BYTES // size), 8)
         for places in self._tries(offset, size, head_places[0], limit, head_places):
             data = self._bytes(offset, size, places)
-            frame = check_frame(data, 0, len(data)) if len(data) == size else ""
-            if isinstance(frame, str) or frame.size != size:
-                continue
-            unit = decode_frame(data, 0, frame, offset)
-            if unit.crc != "ok" or unit.stale:
+            if _frame_of_unit(data, offset, size) is None:
                 continue
             end = self._judge_end(data, offset, places[-1])
-            solved = Reassembled(unit, data, tuple(self._pieces(offset, size, places)))
+            solved = Reassembled(offset, data, tuple(self._pieces(offset, size, places)))
             if end == "proven":
                 self.units.append(solved)
                 self.solved.add(offset)
@@ -203,7 +249,9 @@ class Reassembly:
         """
         start = page * PAGE_BYTES
         named = [PagePlace(run.source, run.shift) for run in self._overlapping(start, start + PAGE_BYTES)]
+        named += self._page_heads.get(page, [])[:_MAX_PAGE_HEADS]
         hints = [PagePlace(run.source, run.shift) for run in self._overlapping(stop, stop + 1)]
+        hints += self._page_heads.get(stop // PAGE_BYTES, [])[:_MAX_PAGE_HEADS]
         likely = [
             place for place in dict.fromkeys([*named, *hints]) if place != previous and _is_aligned(place, previous)
         ]
@@ -233,9 +281,14 @@ class Reassembly:
 
     def _overlapping(self, start: int, stop: int) -> list[UnitRun]:
         """Runs that hold bytes of [start, stop) of the log; a few of the nearest."""
-        index = bisect_left(self._starts, stop)
-        nearest = self._runs[max(index - _OVERLAPPING_RUNS, 0) : index]
-        return [run for run in reversed(nearest) if run.end_offset > start]
+        overlapping: list[UnitRun] = []
+        index = bisect_left(self._starts, stop) - 1
+        for number in range(index, max(index - _OVERLAPPING_RUNS, -1), -1):
+            if self._max_ends[number] <= start:
+                break
+            if self._runs[number].end_offset > start:
+                overlapping.append(self._runs[number])
+        return overlapping
 
     def _bytes(self, offset: int, size: int, places: list[PagePlace]) -> bytes:
         """Return [offset, offset + size) of the log from the places of its pages."""
@@ -264,6 +317,17 @@ class Reassembly:
             start, stop = max(page * PAGE_BYTES, offset), min((page + count) * PAGE_BYTES, end)
             yield Piece(place.source, start + place.shift, stop - start)
             page += count
+
+
+def _frame_of_unit(data: bytes, offset: int, size: int) -> Frame | None:
+    """Return the frame of ``data`` if it is a unit of ``size`` bytes at ``offset`` whose body matches its CRC."""
+    if len(data) != size or _I64.unpack_from(data, 28)[0] != offset:
+        return None
+    frame = check_frame(data, 0, size)
+    if isinstance(frame, str) or frame.size != size:
+        return None
+    body = data[frame.body : frame.body + frame.body_length]
+    return frame if not body or crc31(body) == int.from_bytes(data[8:12], "big") else None
 
 
 def _is_aligned(place: PagePlace, previous: PagePlace) -> bool:

@@ -174,10 +174,10 @@ class SalvageSearch:
         """Note where whole units begin and end: a unit between them is likely to be of the same log."""
         assert self._reassembly is not None
         runs = [run for run in self._finds.runs if not run.in_damaged]
-        self._starts = {run.physical_offset for run in runs} | {unit.unit.offset for unit in self._reassembly.units}
+        self._starts = {run.physical_offset for run in runs} | {unit.offset for unit in self._reassembly.units}
         pieces = [piece for unit in self._reassembly.units for piece in unit.pieces]
         self._pieces = sorted((piece.source, piece.position, piece.position + piece.size) for piece in pieces)
-        self._ends = {run.end_offset for run in runs} | {unit.unit.end for unit in self._reassembly.units}
+        self._ends = {run.end_offset for run in runs} | {unit.end for unit in self._reassembly.units}
 
     def _live_runs(self) -> Iterator[UnitRun]:
         for number, source in enumerate(self._sources):
@@ -221,11 +221,11 @@ class SalvageSearch:
         runs = sorted((run for run in self._finds.runs if not run.is_live), key=lambda run: run.physical_offset)
         enclosed = self._enclosed_runs()
         assert self._reassembly is not None
-        reassembled = sorted(self._reassembly.units, key=lambda unit: unit.unit.offset)
+        reassembled = sorted(self._reassembly.units, key=lambda unit: unit.offset)
         heap: list[tuple[int, int, _Candidate, Iterator[_Candidate]]] = []
         sequence = [
             *((run.physical_offset, self._units_of(run, is_enclosed=run in enclosed)) for run in runs),
-            *((unit.unit.offset, iter([_reassembled(unit)])) for unit in reassembled),
+            *((unit.offset, iter([_reassembled(unit)])) for unit in reassembled),
             *self._open_ends(),
         ]
         sequence.sort(key=lambda item: item[0])
@@ -262,8 +262,8 @@ class SalvageSearch:
                 candidates = list(self._units_of(run, is_enclosed=run in enclosed))
                 yield run.physical_offset, iter([replace(candidate, is_end_open=True) for candidate in candidates])
         for unit in self._reassembly.open_ends:
-            if unit.unit.offset not in self._reassembly.solved:
-                yield unit.unit.offset, iter([replace(_reassembled(unit), is_end_open=True)])
+            if unit.offset not in self._reassembly.solved:
+                yield unit.offset, iter([replace(_reassembled(unit), is_end_open=True)])
 
     def _units_of(self, run: UnitRun, *, is_enclosed: bool) -> Iterator[_Candidate]:
         file = self._sources[run.source].file
@@ -352,6 +352,7 @@ class SalvageSearch:
         first = candidate.pieces[0]
         start_offset = self._sources[first.source].start_offset
         is_at_own_place = start_offset is not None and start_offset + first.position == offset
+        is_moved = start_offset is not None and bool((start_offset + first.position - offset) % PAGE_BYTES)
         if is_at_own_place and not candidate.is_reassembled:
             evidence.append("ownPlace")
         if candidate.has_unit_before or offset in self._ends or self._units.overlaps(offset - 1, offset):
@@ -384,7 +385,7 @@ class SalvageSearch:
             doubts.append("insideUnit")
         elif overlaps or entry_agrees is False:
             verdict = "conflict"
-        elif candidate.is_end_open:
+        elif candidate.is_end_open and not (entry_agrees and is_moved):
             verdict = "unproven"
             doubts.append("endNotProven")
         elif not evidence_of_place & {*evidence} and ("noBodyCrc" in doubts or not in_hole):
@@ -498,7 +499,7 @@ class SalvageSearch:
     def _tails(self) -> Iterator[Salvaged]:
         """Ends of units in front of a run; their beginning is not there."""
         assert self._reassembly is not None
-        solved_ends = {unit.unit.end for unit in self._reassembly.units}
+        solved_ends = {unit.end for unit in self._reassembly.units}
         ends = {(run.source, run.end_position) for run in self._finds.runs}
         for run in sorted(self._finds.runs, key=lambda run: (run.source, run.position)):
             if run.in_damaged or run.physical_offset in solved_ends or (run.source, run.position) in ends:
@@ -534,7 +535,7 @@ class SalvageSearch:
 
 
 def _reassembled(unit: Reassembled) -> _Candidate:
-    return _Candidate(unit.unit.offset, unit.data, unit.pieces, is_reassembled=True)
+    return _Candidate(unit.offset, unit.data, unit.pieces, is_reassembled=True)
 
 
 def _breaks_chain(run: UnitRun, other: UnitRun) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -133,9 +134,8 @@ class StoreUnits:
 
     def overlaps(self, start: int, stop: int) -> bool:
         """Return True if a byte of [start, stop) belongs to a live unit."""
-        live_starts, live_stops = self._ranges()
-        index = int(np.searchsorted(live_starts, stop, "left")) - 1
-        return index >= 0 and int(live_stops[index]) > start
+        index = bisect_left(self._starts, stop) - 1
+        return index >= 0 and self._stops[index] > start
 
 
 def walk_store(store: StoreSnapshot, on_progress: Callable[[int], None]) -> StoreUnits:

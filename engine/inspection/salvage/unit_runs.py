@@ -28,6 +28,7 @@ _MARGIN_BYTES = 1 << 16
 """Bytes read behind a range: a unit that begins in it may end there."""
 _ROWS = 8192
 _INNER_ROWS = 256
+_COMPARED_BYTES = 1 << 19
 _PROBES = 8
 _ENTRY_BYTES = dledger.HEADER_SIZE
 _I64 = np.dtype(">i8")
@@ -113,7 +114,7 @@ class RunSearch:
                 if position < stop:
                     base, before = position // PAGE_BYTES * PAGE_BYTES, done - start
                     window = Window(self._buffer, base, position - base, 0, descriptor, base, CHUNK_BYTES)
-                    block = _Block(file, number, window, stop, has_ended=base >= file.size)
+                    block = _Block(file, number, window, stop, base >= file.size, source.start_offset)
                     while self._search_block(block):
                         on_progress(before + min(window.base + window.cursor, stop))
                     position = window.base + window.cursor
@@ -169,7 +170,7 @@ class RunSearch:
             data = np.empty(min(size + FOLLOWING_BYTES, file.size - position), np.uint8)
             data = data[: file.read_into(data.data, position)]
         unit_window = Window(data, position, 0, len(data))
-        unit_block = _Block(file, block.source, unit_window, position + 1, has_ended=True)
+        unit_block = _Block(file, block.source, unit_window, position + 1, True, block.start_offset)
         columns = self._borrow()
         self._search_units(unit_block, columns, has_crc=True)
         count = columns.count
@@ -266,13 +267,20 @@ class RunSearch:
             if not live[first]:
                 continue
             begin, size = int(positions[first]), int(physical[last - 1] + sizes[last - 1] - physical[first])
-            stored, here = self._log.read(int(physical[first]), size), window.buffer[begin : begin + size].tobytes()
-            if stored == here:
+            if self._is_in_store(window, begin, int(physical[first]), size):
                 continue
             for row in range(first, last):
-                start, stop = int(positions[row]) - begin, int(positions[row] + sizes[row]) - begin
-                live[row] = stored[start:stop] == here[start:stop]
+                live[row] = self._is_in_store(window, int(positions[row]), int(physical[row]), int(sizes[row]))
         return live if live.any() else None
+
+    def _is_in_store(self, window: Window, position: int, offset: int, size: int) -> bool:
+        """Return True if the store has the bytes at ``position`` of the window at ``offset``."""
+        for start in range(0, size, _COMPARED_BYTES):
+            count = min(_COMPARED_BYTES, size - start)
+            stored = self._log.read(offset + start, count)
+            if len(stored) != count or not stored.startswith(window.buffer[position + start :][:count].data):
+                return False
+        return True
 
     def _add_runs(self, block: _Block, rows: _Rows, *, in_damaged: bool) -> None:
         breaks = rows.breaks(block.window)
@@ -324,7 +332,7 @@ class RunSearch:
         window = block.window
         columns = self._borrow()
         inner_window = Window(window.buffer, window.base, start, stop if in_damaged else window.filled)
-        inner = _Block(block.file, block.source, inner_window, window.base + stop, has_ended=True)
+        inner = _Block(block.file, block.source, inner_window, window.base + stop, True, block.start_offset)
         while True:
             outcome = self._search_units(inner, columns, has_crc=True)
             if columns.count:
@@ -344,7 +352,8 @@ class RunSearch:
         following = window.buffer[start + size : min(start + size + FOLLOWING_BYTES, window.filled)].tobytes()
         if len(following) < FOLLOWING_BYTES:
             following = block.file.read(offset + size, FOLLOWING_BYTES)
-        verdict = judge_end(unit, physical_offset, following)
+        moved_to = offset if block.is_moved(offset, physical_offset) else None
+        verdict = judge_end(unit, physical_offset, following, moved_to=moved_to)
         if verdict == "proven":
             return True
         if verdict == "open":
@@ -422,7 +431,12 @@ class _Block:
     window: Window
     stop: int
     has_ended: bool = False
+    start_offset: int | None = None
     _stuck_at: int = -1
+
+    def is_moved(self, position: int, physical_offset: int) -> bool:
+        """Return True if a unit lies in a file of the store at a place to which no file system moves it."""
+        return self.start_offset is not None and bool((self.start_offset + position - physical_offset) % PAGE_BYTES)
 
     def is_stuck(self, file_position: int) -> bool:
         """Return True if compiled code could not read from ``file_position`` on, or was not asked to."""

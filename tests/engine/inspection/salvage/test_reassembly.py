@@ -42,3 +42,29 @@ def test_pieces_of_another_message_are_not_put_together(written: WrittenStore, t
     )
     (row,) = [row for row in salvage(written.root, [image]) if row.physical_offset == cut]
     assert row.verdict in ("lost", "head", "damaged")
+
+
+def test_the_beginning_of_the_next_unit_says_where_the_page_is(tmp_path: Path) -> None:
+    """A unit in four pieces was not put together if the next one was in pieces, too: only whole units named pages."""
+    written = write_store(random.Random(5), tmp_path / "store", 3, largest=18_000)
+    rng = random.Random(1)
+    first, second = next(
+        (offset, offset + len(unit))
+        for offset, unit in written.units.items()
+        if FILE_BYTES < offset < 2 * FILE_BYTES - 60_000
+        and 3 * PAGE < len(unit) < 5 * PAGE
+        and unit[8:12] != bytes(4)
+        and (offset + len(unit)) % PAGE < PAGE - 400
+        and len(written.units.get(offset + len(unit), b"")) > PAGE
+    )
+    pages = range(first // PAGE + 1, second // PAGE + 2)
+    data = middle(written)
+    image, position, pieces = tmp_path / "image", 0, []
+    for page in pages[-4:]:
+        border = page * PAGE - FILE_BYTES
+        pieces += [data[position:border], text(rng, rng.choice((1, 2, 5)) * PAGE)]
+        position = border
+    image.write_bytes(b"".join([*pieces, data[position:]]))
+    written.files[1].unlink()
+    rows = {row.physical_offset: row for row in salvage(written.root, [image])}
+    assert [rows[offset].verdict for offset in (first, second)] == ["reassembled", "reassembled"]

@@ -130,3 +130,22 @@ def test_live_copies_among_others_are_left_out(written: WrittenStore, tmp_path: 
     rows = salvage(written.root, [image])
     assert [row.physical_offset for row in rows] == [*offsets[:30:2], *offsets[30:59]]
     assert {row.verdict for row in rows} == {"conflict"}
+
+
+@pytest.mark.parametrize("by", [1, 8, -13])
+def test_the_last_of_moved_messages_is_whole_though_the_next_one_lies_elsewhere(written: WrittenStore, by: int) -> None:
+    """Its bytes are all there, behind them is the rest of another unit: it was taken for the beginning of a unit."""
+    offsets = sorted(written.units)
+    number = next(
+        number
+        for number, offset in enumerate(offsets)
+        if 20_000 < offset < 90_000
+        and len(written.units[offset]) < 700
+        and len(written.units[offset]) < offset % 4096 < 3000
+        and written.units[offset][8:12] != bytes(4)
+    )
+    last = offsets[number]
+    data = written.log[last - 2000 : last + len(written.units[last])]
+    patch(written.files[0], last - 2000 + by, data)
+    rows = {row.physical_offset: row for row in salvage(written.root, [])}
+    assert (rows[last].verdict, rows[last].data) == ("whole", written.units[last])
