@@ -38,7 +38,7 @@ MAX_FILE_BYTES = 64 << 20
 """A new queue file that would be longer is not made: it is held in memory."""
 _JOINED_BYTES = 64
 """Differing bytes with fewer equal ones between them make one patch."""
-_PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
+_PREFILLED_ENTRY = np.frombuffer(encode(CqUnit(0, PREFILLED_SIZE, 0)), CQ_UNIT)[0]
 Key = tuple[str, int]
 
 
@@ -71,7 +71,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     tags_named = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
     queues = {queue.key: queue for queue in _plain_queues(store)}
     chosen = {key: queue for key, queue in queues.items() if f"{key[0]}/{key[1]}" in named}
-    are_all = any(finding.id in ("CQ10", "RP01") for finding in reported)
+    are_all = any(finding.id in ("CQ10", "RP01", "RP03") for finding in reported)
     if are_all:  # such a finding covers many queues, and names only some of them
         chosen = queues
     patches, mended = _queue_patches(store, chosen, tags_named, adds_lost=are_all)
@@ -232,6 +232,9 @@ def _patches(
     last_number = int(numbers[-1])
     files_end = max((file.end_offset for file in queue.files), default=0) // CQ_UNIT_SIZE if is_whole else 0
     first_file = int(numbers[0]) // in_file
+    is_cut_in_front = store.log.min_offset > 0
+    if is_cut_in_front:
+        first_file = min([first_file, *(start // file_size for start in existing)])
     name = f"{queue.topic}/{queue.queue_id}"
     why = sentence("entries of queue {queue} as the messages of the log say them", queue=name)
     folder = queue.folder.relative_to(store.path).as_posix()
@@ -250,8 +253,11 @@ def _patches(
         new[places] = fresh
         if is_whole:
             new[max(last_number + 1 - begin, 0) :] = np.zeros((), CQ_UNIT)
+        if is_cut_in_front and file is not None:  # a start would end the queue at an empty entry
+            in_front = new[: max(min(int(numbers[0]) - begin, in_file), 0)]
+            in_front[(in_front["size"] <= 0) | (in_front["physical_offset"] < 0)] = _PREFILLED_ENTRY
         if number == first_file and file is None and len(places) and min(existing, default=begin) >= begin:
-            new[: int(places[0])] = np.frombuffer(_PREFILLED, CQ_UNIT)[0]
+            new[: int(places[0])] = _PREFILLED_ENTRY
         path = f"{folder}/{begin * CQ_UNIT_SIZE:020d}"
         content = new.tobytes()
         if file is not None and file.size == file_size:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from engine.sentences import Sentence, sentence
 
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
-QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ16", "RP01"})
+QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ16", "RP01", "RP03"})
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX08", "IX10"})
 LOST_QUEUES = frozenset({"CQ10"})

@@ -10,7 +10,7 @@ import golden_stores
 import pytest
 import repair_rounds
 from broken_stores import BROKEN
-from handmade_stores import HandmadeStore, healthy
+from handmade_stores import LOG_SIZE, HandmadeStore, healthy
 from planted_faults import patch
 
 from engine.inspection.findings import check
@@ -20,6 +20,7 @@ from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList, WriteBytes
 from engine.repair.queue_entries import repair_queues
 from engine.repair.repair import Repair
+from engine.repair.repair_plan import lost_by, plan_repairs
 from engine.rules.findings import Finding
 
 
@@ -133,3 +134,26 @@ def test_random_damage_of_queues_is_mended(golden, tmp_path, seed):
     repair_rounds.damage_queues(rng, root)
     mended(root)
     assert entries() == written
+
+
+def test_a_queue_without_entries_begins_behind_the_messages_that_the_log_has_no_more(tmp_path):
+    """The first files of the log and all queue entries were gone, the queue files not. Empty entries in front of the
+    first message stayed empty: a start of any release ended the queue there, and gave its messages new queue offsets.
+    """
+    store = healthy(count=90)
+    root = store.write(tmp_path / "store")
+    (root / "commitlog" / f"{0:020d}").unlink()
+    for file in (root / "consumequeue").glob("*/*/*"):
+        file.write_bytes(bytes(file.stat().st_size))
+    plan = plan_repairs(root, None, "5.5", only=["queues"])
+    assert lost_by(plan.current.start) > 0
+    assert [lost_by(start) for start in plan.mended.starts] == [0, 0]
+    assert "RP03" in {finding.id for finding in plan.current.findings}
+    assert not {"RP03", "CQ03", "CQ10"} & {finding.id for finding in plan.mended.findings}
+    apply_patches(root, PatchList(plan.patches), RealDisk())
+    in_log = [unit for unit in store.units if unit.offset >= LOG_SIZE]
+    with open_store(root) as opened:
+        for topic, by_id in opened.topics().items():
+            for queue in by_id.values():
+                numbers = [u.queue_offset for u in in_log if (u.topic, u.queue_id) == (topic, queue.queue_id)]
+                assert (queue.min_offset, queue.max_offset) == (numbers[0], numbers[-1] + 1)
