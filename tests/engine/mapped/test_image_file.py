@@ -37,6 +37,10 @@ class _DyingReading(Reading):
             raise CannotRead("input/output error", file=path)
         return super().read_into(path, descriptor, view, position, length)
 
+    def read(self, path: str, descriptor: int, size: int, position: int, length: int) -> bytes:
+        buffer = bytearray(size)
+        return bytes(buffer[: self.read_into(path, descriptor, memoryview(buffer), position, length)])
+
 
 def test_bytes_that_cannot_be_read_are_zeros(tmp_path: Path) -> None:
     path = tmp_path / "image"
