@@ -6,6 +6,7 @@ This is the only module that does this with the system's own files; a store that
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import io
 import os
@@ -84,6 +85,20 @@ def sync_file(path: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Make the names in ``folder`` durable. Raises ``OSError``."""
     _sync(folder)
+
+
+def sync_file_system(folder: Path) -> None:
+    """Make everything on the file system of ``folder`` durable. Raises ``OSError``."""
+    system_call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if system_call is None:
+        os.sync()
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if system_call(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+    finally:
+        os.close(descriptor)
 
 
 def _sync(path: Path) -> None:

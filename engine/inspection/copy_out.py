@@ -2,8 +2,10 @@
 
 Holes, times and modes are preserved. A part that is a link, for example to a folder on another disk, is copied as its
 target. A file that changes during the copy (a broker is writing) is copied as it was read and marked in the manifest.
-The copy grows in ``DST``, which must be absent or empty; an interrupted copy is removed. Copying a single message is a
-command of its own; its text is made here.
+The copy grows in ``DST``, which must be absent or empty; an interrupted copy is removed. Where the file system can, a
+copied file shares its blocks with the source until one of them is written (btrfs, xfs); a second name of the same file
+would not do: a broker on the copy would write into the source. Copying a single message is a command of its own; its
+text is made here.
 """
 
 from __future__ import annotations
@@ -15,16 +17,18 @@ import os
 import shlex
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
 from engine.inspection.opening import recognise
 from engine.inspection.undecoded import undecoded_parts
 from engine.mapped.reading import Reading
+from engine.mapped.sparse import clone_file
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
 
 MANIFEST = "storescope-manifest.json"
 _BLOCK = 1 << 20
+_ZEROS = bytes(_BLOCK)
+_STEP_BYTES = 16 << 20
+"""Bytes that the system copies between two reports of progress."""
 _RECOVERY_FOLDERS = (
     "commitlog",
     "consumequeue",
@@ -51,7 +58,8 @@ _LOG_FILES_FOR_RECOVERY = 4
 class CopyPlan:
     """Files to copy, as paths relative to ``source``; ``bytes`` is their apparent size.
 
-    ``loops`` are links that lead back into a folder that contains them: they are left out.
+    ``loops`` are links that lead back into a folder that contains them: they are left out. ``allocated`` are the bytes
+    that the files take on the disk: less than ``bytes`` where they have holes.
     """
 
     source: Path
@@ -61,16 +69,20 @@ class CopyPlan:
     bytes: int
     left_out: tuple[str, ...]
     loops: tuple[str, ...] = ()
+    allocated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Result of a copy; ``changed`` names files that were written during it."""
+    """Result of a copy; ``changed`` names files that were written during it, ``shared`` are the bytes of files that
+    share their blocks with the source.
+    """
 
     files: int
     bytes: int
     changed: tuple[str, ...]
-    manifest: Path
+    manifest: Path | None
+    shared: int = 0
 
 
 def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool = False) -> CopyPlan:
@@ -89,8 +101,9 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
     if opening.kind == "file":
         os.close(reading.open(root))
         info = reading.status(root, listed=True)
-        return CopyPlan(root.parent, target, (), (root.name,), info.st_size if info else 0, ())
-    folders, files, left_out, loops, total = [], [], [], [], 0
+        size, allocated = (info.st_size, _allocated(info)) if info else (0, 0)
+        return CopyPlan(root.parent, target, (), (root.name,), size, (), (), allocated)
+    folders, files, left_out, loops, total, allocated = [], [], [], [], 0, 0
     chosen = _recovery_choice(root, reading) if recovery_set else None
     for name, info in _tree(root, reading):
         if stat.S_ISDIR(info.st_mode):
@@ -103,87 +116,164 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
             os.close(reading.open(root / name))
             files.append(name)
             total += info.st_size
-    return CopyPlan(root, target, tuple(folders), tuple(files), total, tuple(left_out), tuple(loops))
+            allocated += _allocated(info)
+    return CopyPlan(root, target, tuple(folders), tuple(files), total, tuple(left_out), tuple(loops), allocated)
 
 
-def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> Copied:
-    """Copy as planned. Raises :class:`CannotRead` for the source, ``OSError`` for the destination; then nothing is
-    left.
+def copy_out(
+    plan: CopyPlan, progress: Callable[[int], None] = lambda _done: None, *, with_manifest: bool = True
+) -> Copied:
+    """Copy as planned; without a manifest the bytes of files that share their blocks are not even read.
+
+    ``progress`` is called with the bytes done; what it raises ends the copy. Raises :class:`CannotRead` for the source,
+    :class:`StoreError` if there is no room, ``OSError`` for the destination; then nothing is left.
     """
     existed = plan.destination.is_dir()
     reading = Reading()
+    _require_room(plan, reading)
     listed: list[dict[str, object]] = []
     changed: list[str] = []
-    done = 0
+    done = shared = 0
     try:
         plan.destination.mkdir(parents=True, exist_ok=True)
         for name in plan.folders:
             (plan.destination / name).mkdir(parents=True, exist_ok=True)
         for name in plan.files:
-            entry, moved = _copy_file(plan.source / name, plan.destination / name, reading)
-            listed.append({"path": name, **entry, "changedWhileCopied": moved})
-            if moved:
+            copied = _FileCopy(plan.source / name, plan.destination / name, reading, hashed=with_manifest)
+            copied.make(partial(_report, progress, done))
+            listed.append({"path": name, **copied.entry, "changedWhileCopied": copied.changed})
+            if copied.changed:
                 changed.append(name)
-            done += plan_size(entry)
-            if progress:
-                progress(done)
+            done += copied.size
+            shared += copied.size if copied.is_shared else 0
+            progress(done)
         for name in reversed(plan.folders):
             shutil.copystat(plan.source / name, plan.destination / name)
-        manifest = plan.destination / MANIFEST
-        text = {"source": str(plan.source), "hash": "sha256", "files": listed, "leftOut": list(plan.left_out)}
-        manifest.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        manifest = plan.destination / MANIFEST if with_manifest else None
+        if manifest is not None:
+            text = {"source": str(plan.source), "hash": "sha256", "files": listed, "leftOut": list(plan.left_out)}
+            manifest.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     except BaseException:
         _remove(plan.destination, keep=existed)
         raise
-    return Copied(len(listed), done, tuple(changed), manifest)
+    return Copied(len(listed), done, tuple(changed), manifest, shared)
 
 
-def plan_size(entry: dict[str, object]) -> int:
-    """The size (bytes) in a manifest entry."""
-    size = entry["size"]
-    return size if isinstance(size, int) else 0
+def _report(progress: Callable[[int], None], done: int, position: int) -> None:
+    progress(done + position)
 
 
-def _copy_file(source: Path, destination: Path, reading: Reading) -> tuple[dict[str, object], bool]:
-    descriptor = reading.open(source)
-    try:
-        start_stat = os.fstat(descriptor)
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        with destination.open("xb") as target:
-            read = partial(reading.read, str(source), descriptor)
-            digest = _copy_data(read, descriptor, target.fileno(), start_stat.st_size)
-            os.fchmod(target.fileno(), stat.S_IMODE(start_stat.st_mode) | stat.S_IWUSR)
-        end_stat = os.fstat(descriptor)
-        os.utime(destination, ns=(start_stat.st_atime_ns, start_stat.st_mtime_ns))
-        moved = (start_stat.st_mtime_ns, start_stat.st_size) != (end_stat.st_mtime_ns, end_stat.st_size)
-        return {"size": start_stat.st_size, "modified": start_stat.st_mtime_ns // 1_000_000, "sha256": digest}, moved
-    finally:
-        os.close(descriptor)
+def _allocated(info: os.stat_result) -> int:
+    return min(info.st_size, info.st_blocks * 512)
 
 
-def _copy_data(read: Callable[[int, int, int], bytes], source: int, target: int, size: int) -> str:
-    """Copy the parts that hold data, leave the holes; the hash covers all bytes, including the zeros of holes."""
-    digest = hashlib.sha256()
-    os.ftruncate(target, size)
-    zeros = bytes(_BLOCK)
-    position = 0
-    for start, end in _data(source, size):
-        while position < start:
-            step = min(start - position, _BLOCK)
-            digest.update(zeros[:step])
-            position += step
+def _require_room(plan: CopyPlan, reading: Reading) -> None:
+    """Raise :class:`StoreError` if the destination's file system has no room for the files, and cannot share blocks."""
+    place = next(folder for folder in (plan.destination, *plan.destination.absolute().parents) if folder.is_dir())
+    free = shutil.disk_usage(place).free
+    if plan.allocated > free and not _shares_blocks(plan, place, reading):
+        message = sentence(
+            "the copy needs {needed:,} bytes, and {free:,} bytes are free: nothing was copied",
+            needed=plan.allocated,
+            free=free,
+        )
+        raise StoreError(message, file=str(plan.destination))
+
+
+def _shares_blocks(plan: CopyPlan, place: Path, reading: Reading) -> bool:
+    """Return True if a file in ``place`` can share the blocks of the first file of the source that has any."""
+    for name in plan.files:
+        path = plan.source / name
+        info = reading.status(path, listed=True)
+        if info is not None and info.st_blocks and reading.is_plain(str(path)):
+            descriptor = reading.open(path)
+            try:
+                with tempfile.TemporaryFile(dir=place) as target:
+                    return clone_file(descriptor, target.fileno())
+            finally:
+                os.close(descriptor)
+    return False
+
+
+class _FileCopy:
+    """The copy of one file: ``entry`` is its part of the manifest, ``changed`` says that it was written meanwhile."""
+
+    def __init__(self, source: Path, destination: Path, reading: Reading, *, hashed: bool) -> None:
+        self.entry: dict[str, object] = {}
+        self.size = 0
+        self.changed = False
+        self.is_shared = False
+        self._source, self._destination, self._reading = source, destination, reading
+        self._digest = hashlib.sha256() if hashed else None
+
+    def make(self, progress: Callable[[int], None]) -> None:
+        """Make the copy. Raises :class:`CannotRead`, ``OSError``, and what ``progress`` raises."""
+        descriptor = self._reading.open(self._source)
+        try:
+            before = os.fstat(descriptor)
+            self.size = before.st_size
+            self._destination.parent.mkdir(parents=True, exist_ok=True)
+            with self._destination.open("x+b") as target:
+                self._copy_data(descriptor, target.fileno(), progress)
+                os.fchmod(target.fileno(), stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
+            after = os.fstat(descriptor)
+            os.utime(self._destination, ns=(before.st_atime_ns, before.st_mtime_ns))
+        finally:
+            os.close(descriptor)
+        self.changed = (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size)
+        self.entry = {"size": self.size, "modified": before.st_mtime_ns // 1_000_000}
+        if self._digest is not None:
+            self.entry["sha256"] = self._digest.hexdigest()
+
+    def _copy_data(self, source: int, target: int, progress: Callable[[int], None]) -> None:
+        """Copy the parts that hold data, leave the holes; the hash covers all bytes, including the zeros of holes."""
+        is_plain = self._reading.is_plain(str(self._source))
+        self.is_shared = self.size > 0 and is_plain and clone_file(source, target)
+        os.ftruncate(target, self.size)
+        position = 0
+        for start, end in _data(source, self.size) if self._digest is not None or not self.is_shared else ():
+            self._hash_zeros(start - position)
+            position = self._copy_part(source, target, start, end, progress)
+        self._hash_zeros(self.size - position)
+
+    def _copy_part(self, source: int, target: int, position: int, end: int, progress: Callable[[int], None]) -> int:
+        """Copy the bytes from ``position`` to ``end``; returns the end, or where the file ends now."""
+        by_system = self._digest is None and self._reading.is_plain(str(self._source))
         while position < end:
-            block = read(min(_BLOCK, end - position), position, size)
-            if not block:
-                break
-            digest.update(block)
-            os.pwrite(target, block, position)
-            position += len(block)
-    while position < size:
-        step = min(size - position, _BLOCK)
-        digest.update(zeros[:step])
-        position += step
-    return digest.hexdigest()
+            count = _copy_by_system(source, target, position, min(end - position, _STEP_BYTES)) if by_system else 0
+            if not count:
+                by_system = False
+                # bytes that are shared already are hashed as the copy has them: the source may change meanwhile
+                block = self._reading.read(
+                    str(self._source),
+                    target if self.is_shared else source,
+                    min(_BLOCK, end - position),
+                    position,
+                    self.size,
+                )
+                if not block:
+                    break
+                if self._digest is not None:
+                    self._digest.update(block)
+                if not self.is_shared:
+                    os.pwrite(target, block, position)
+                count = len(block)
+            position += count
+            progress(position)
+        return position
+
+    def _hash_zeros(self, size: int) -> None:
+        while self._digest is not None and size > 0:
+            self._digest.update(_ZEROS[:size])
+            size -= _BLOCK
+
+
+def _copy_by_system(source: int, target: int, position: int, size: int) -> int:
+    """Let the system copy a part; returns the number of bytes, 0 where it cannot: then read, which records errors."""
+    try:
+        return os.copy_file_range(source, target, size, position, position)
+    except (AttributeError, OSError):
+        return 0
 
 
 def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:

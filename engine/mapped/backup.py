@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import StoreError
-from engine.files.atomic_file import sync_file, sync_folder
+from engine.files.atomic_file import sync_file, sync_file_system, sync_folder
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span
@@ -432,7 +432,7 @@ class BackupWriter:
         names = {*self._sizes, *self._absent}
         folders = {self.root.joinpath(name) for name in self._folders}
         if len(names) + len(folders) > MAX_SYNCED_FILES:
-            os.sync()
+            sync_file_system(self.root)
             return
         for name in sorted(names):
             path = self.root / name

@@ -59,7 +59,7 @@ def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
     try:
         target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if stop - start >= _MIN_CLONED_BYTES and _clone(source_descriptor, target_descriptor):
+            if stop - start >= _MIN_CLONED_BYTES and clone_file(source_descriptor, target_descriptor):
                 os.fsync(target_descriptor)
                 return None
             os.ftruncate(target_descriptor, stop)
@@ -98,7 +98,10 @@ def pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]
             piece_start = piece_end
 
 
-def _clone(reading: int, writing: int) -> bool:
+def clone_file(reading: int, writing: int) -> bool:
+    """Let the new, empty file share all blocks of another one; either has its own from its next write on. False where
+    the file system or the system cannot: only Linux is asked.
+    """
     try:
         fcntl.ioctl(writing, _FICLONE, reading)
     except OSError:

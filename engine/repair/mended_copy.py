@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from engine.files.atomic_file import sync_file_system
 from engine.files.temporary_folders import staged
 from engine.inspection.copy_out import copy_out, plan_copy
 from engine.mapped.disk import RealDisk
@@ -21,12 +22,13 @@ def copy_mended(
 
     ``target`` is absent or an empty directory outside of the store. ``progress`` is called with bytes done and in all;
     what it raises ends the copy. Raises :class:`engine.errors.UsageError`, :class:`engine.errors.CannotRead`,
-    :class:`engine.patching.patches.BadPatch`, ``OSError``; then nothing is left of the copy.
+    :class:`engine.errors.StoreError` if there is no room, :class:`engine.patching.patches.BadPatch`, ``OSError``; then
+    nothing is left of the copy. After a kill its hidden folder is left, which the next copy there removes.
     """
     destination = plan_copy(path, target).destination
     with staged(destination, STAGING) as folder:
         plan = plan_copy(path, folder)
-        done = copy_out(plan, lambda count: progress(count, plan.bytes))
-        done.manifest.unlink()  # it has the hashes of the files before the patches
+        copy_out(plan, lambda count: progress(count, plan.bytes), with_manifest=False)
         apply_patches(folder, PatchList(patches), RealDisk())
+        sync_file_system(folder)  # a copy that has its name is complete, also after a power loss
     return destination

@@ -9,7 +9,7 @@ from engine.cli.options import add_command, add_store, common_options, open_to_w
 from engine.cli.output import Output, Progress, size_text
 from engine.english import number_of
 from engine.errors import UsageError
-from engine.inspection.copy_out import copy_out, plan_copy
+from engine.inspection.copy_out import MANIFEST, copy_out, plan_copy
 from engine.sentences import sentence
 
 
@@ -54,8 +54,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
     out.record(record)
     out.line(
         f"{number_of(copied.files, 'file', 'files')}, {size_text(copied.bytes)} copied to "
-        f"{plan.destination}; manifest {copied.manifest.name}"
+        f"{plan.destination}; manifest {MANIFEST}"
     )
+    if copied.shared:
+        out.line(
+            f"{size_text(copied.shared)} of them share their blocks with the store: they take no room until written"
+        )
     for name in plan.loops:
         out.say(f"{name} links to a folder that contains it: it is not in the snapshot")
     for name in copied.changed:

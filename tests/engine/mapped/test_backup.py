@@ -429,7 +429,7 @@ def test_what_was_changed_is_synced_before_the_journal_says_that_it_is_done(tmp_
     disk.write_file(root / "config" / "new" / "table", b"new")
     synced, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino) or fsync(descriptor))
-    monkeypatch.setattr(os, "sync", lambda: synced.append(0))
+    monkeypatch.setattr(backup, "sync_file_system", lambda _folder: synced.append(0))
     monkeypatch.setattr(backup, "MAX_SYNCED_FILES", limit)
     writer.finish()
     inodes = {path.stat().st_ino for path in (root / "config").rglob("*")} | {(root / "config").stat().st_ino}

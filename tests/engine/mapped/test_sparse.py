@@ -71,7 +71,7 @@ def test_shared_blocks_are_not_copied(store, monkeypatch):
         return True
 
     monkeypatch.setattr(sparse, "_MIN_CLONED_BYTES", 1)
-    monkeypatch.setattr(sparse, "_clone", clone)
+    monkeypatch.setattr(sparse, "clone_file", clone)
     assert main(["recover", str(store), "--apply", "--yes", "--release", "5.3"]) == 0
     assert len(shared) > 3
     undone(store, files_before)
