@@ -19,7 +19,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from engine.capsule import elided, index_columns, queue_columns, unit_columns
+from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
 from engine.capsule.container import BadCapsule, Block, BlockKind, CapsuleFile, CapsuleReader, Directory
 from engine.capsule.numbers import BadColumns
 from engine.capsule.recognition import LEFT_OUT
@@ -301,6 +301,10 @@ def decode_block(block: Block, data: bytes, base: int) -> bytes:
             data = queue_columns.decode(data, block.length)
         case BlockKind.UNITS:
             data = unit_columns.decode(data, block.length, base + block.start)
+        case BlockKind.DLEDGER_ENTRIES:
+            data = dledger_columns.decode_entries(data, block.length, base + block.start)
+        case BlockKind.DLEDGER_INDEX:
+            data = dledger_columns.decode_index(data, block.length)
         case _:
             pass
     if len(data) != block.length:

@@ -55,6 +55,10 @@ class BlockKind(IntEnum):
     """The differences in the slots of an index file (:mod:`engine.capsule.index_columns`)."""
     INDEX_ENTRIES = 7
     """Entries of an index file by columns."""
+    DLEDGER_ENTRIES = 8
+    """Entries of a DLedger log with their units by columns (:mod:`engine.capsule.dledger_columns`)."""
+    DLEDGER_INDEX = 9
+    """Index rows of a DLedger log by columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,12 @@ class UnitRows(NamedTuple):
 def encode(rows: UnitRows, base: int) -> bytes:
     """Return the columns of ``rows``; ``base`` is the physical offset of ``rows.data[0]``."""
     out = ColumnWriter()
+    write_units(out, rows, base)
+    return out.result()
+
+
+def write_units(out: ColumnWriter, rows: UnitRows, base: int) -> None:
+    """Write the columns of ``rows`` as :func:`encode` does."""
     data, start, count = rows.data, rows.start, len(rows.start)
     out.number(count)
     magic = _read(data, start + 4, ">u4")
@@ -74,7 +80,6 @@ def encode(rows: UnitRows, base: int) -> bytes:
     out.numbers(rows.body_length)
     _encode_bodies(out, rows)
     _encode_properties(out, properties)
-    return out.result()
 
 
 def decode(data: bytes, length: int, base: int) -> bytes:
@@ -83,12 +88,18 @@ def decode(data: bytes, length: int, base: int) -> bytes:
     Raises :class:`BadColumns`.
     """
     try:
-        return _decode(ColumnReader(data), length, base)
+        units, _, _ = read_units(ColumnReader(data), length, base)
     except (ValueError, LookupError, OverflowError, MemoryError, RecursionError, struct.error) as error:
         raise BadColumns from error
+    return units.tobytes()
 
 
-def _decode(columns: ColumnReader, length: int, base: int) -> bytes:
+def read_units(columns: ColumnReader, length: int, base: int, *, header_bytes: int = 0) -> tuple[UInt8, Int64, Int64]:
+    """Return ``length`` bytes with the units, and where each begins and its size. ``header_bytes`` in front of each
+    unit are left free.
+
+    Raises :class:`BadColumns`, and what a decoder raises for bytes that are no columns.
+    """
     count = columns.number()
     if not 0 < count <= min(length, _MAX_ROWS):
         raise BadColumns
@@ -109,8 +120,8 @@ def _decode(columns: ColumnReader, length: int, base: int) -> bytes:
     store_time, store_host_place, after_hosts = _host_places(places, sys_flag)
     body_place = after_hosts + _AFTER_HOSTS
     sizes = body_place + body_length + topic_width + topic_length + 2 + property_length
-    start = np.cumsum(sizes) - sizes
-    if int(body_length.min()) < 0 or int(sizes.sum()) != length:
+    start = np.cumsum(sizes + header_bytes) - sizes
+    if int(body_length.min()) < 0 or int((sizes + header_bytes).sum()) != length:
         raise BadColumns
     unit = np.full(length, FILLER[0], np.uint8)
     for column, place, form in (
@@ -144,7 +155,7 @@ def _decode(columns: ColumnReader, length: int, base: int) -> bytes:
         _write(unit, topic_place[rows], topic_length[rows], f">u{width}")
     _write_texts(unit, topic_place + topic_width, topic_bytes)
     _write_texts(unit, start + sizes - property_length, properties)
-    return unit.tobytes()
+    return unit, start, sizes
 
 
 # -- bodies
@@ -250,9 +261,14 @@ def _host_places(start: Int64, sys_flag: Int64) -> tuple[Int64, Int64, Int64]:
     return store_time, store_time + 8, store_time + 8 + stored
 
 
+def sizes_of(rows: UnitRows) -> Int64:
+    """Return the sizes of the units."""
+    return _read(rows.data, rows.start, ">i4")
+
+
 def _texts_of(rows: UnitRows, magic: Int64) -> tuple[list[bytes], list[bytes]]:
     """Return the topics and the property texts."""
-    sizes = _read(rows.data, rows.start, ">i4")
+    sizes = sizes_of(rows)
     topic_place = rows.body + rows.body_length
     width = np.array([BY_MAGIC[number].topic_width for number in magic.tolist()], np.int64)
     last = rows.data[topic_place + width - 1].astype(np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import struct
 from collections.abc import Callable, Iterator
@@ -19,15 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from engine import __version__
-from engine.capsule import elided, index_columns, queue_columns, unit_columns
+from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
 from engine.capsule.capsule_disk import decode_block
 from engine.capsule.container import Block, BlockKind, CapsuleFile, CapsuleWriter, Directory
 from engine.capsule.elided import LeftOutBody
 from engine.capsule.numbers import BadColumns
 from engine.codec import filler
 from engine.codec.crc import MASK, crc32
+from engine.codec.dledger import FOLDER_PREFIX, HEADER_SIZE, INDEX_UNIT_SIZE
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.message import COMPRESSED, INNER_BATCH, MAGIC_BLANK, Frame, check_frame
+from engine.codec.properties import REAL_TOPIC
+from engine.codec.properties import decode as decode_properties
 from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_ins
 from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, StoreError, UsageError
@@ -39,7 +43,7 @@ from engine.inspection.retention import disk_use_of
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.reading import Reading
 from engine.sentences import sentence
-from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC
+from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 
 WITHOUT_MASKS: Final = CapsuleMasking()
 DAMAGE_MAX_BYTES: Final = 8 << 20
@@ -55,12 +59,17 @@ _SYS_FLAG = 36
 _PIECE_BYTES: Final = 1 << 20
 _QUEUE_PIECE_BYTES: Final = 50_000 * queue_columns.ENTRY_BYTES
 _SLOTS_PIECE_BYTES: Final = 1 << 20
+_DLEDGER_INDEX_PIECE_BYTES: Final = 50_000 * INDEX_UNIT_SIZE
+_DLEDGER_PART = re.compile(rf"(?:^|/){FOLDER_PREFIX}[^/]+/(\w+)")
+"""The first name below the folder of a DLedger log, such as ``data`` or ``index``."""
 _ENTRIES_PIECE_BYTES: Final = 50_000 * index_columns.ENTRY_BYTES
 _MIN_ZERO_BYTES: Final = 4096
 """Fewer zero bytes in a row belong to what is beside them."""
 _MAX_GAP_BYTES: Final = 64
 """Bytes between two units that belong to both: the header of a DLedger entry."""
 _OWN_BODIES = (OP_TOPIC.encode(), ROCKSDB_OP_TOPIC.encode())
+_DELAY_TOPICS = (SCHEDULE_TOPIC.encode(), TIMER_TOPIC.encode())
+_REVIVE_PREFIX = REVIVE_PREFIX.encode()
 _NOT_WRITTEN = sentence("nothing was written (--leave-out-unread leaves it out)")
 _PARTS_WITH_KEYS = frozenset({"index", "rocksdbstore", "tiered_index_file"})
 """Folders with keys of messages, or with their hashes."""
@@ -214,12 +223,19 @@ class _Making:
             return
         try:
             slots = self._index_slots().get(path, 0)
+            dledger_part = _DLEDGER_PART.search(entry.path)
             if entry.path.startswith("consumequeue/") and not file.size % queue_columns.ENTRY_BYTES:
                 self.write_bytes(writer, number, file, piece_bytes=_QUEUE_PIECE_BYTES, encode=_queue_block)
             elif slots and file.size >= index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots:
                 entry.slots = slots
                 _IndexFile(self, writer, number, file, slots).write()
-            elif entry.path.startswith(_PARTS_WITHOUT_UNITS):
+            elif dledger_part is not None and dledger_part[1] == "index" and not file.size % INDEX_UNIT_SIZE:
+                self.write_bytes(
+                    writer, number, file, piece_bytes=_DLEDGER_INDEX_PIECE_BYTES, encode=_dledger_index_block
+                )
+            elif entry.path.startswith(_PARTS_WITHOUT_UNITS) or (
+                dledger_part is not None and dledger_part[1] != "data"
+            ):
                 self.write_bytes(writer, number, file)
             else:
                 _LogFile(self, writer, number, file, entry.path).write()
@@ -408,6 +424,10 @@ def _queue_block(data: bytes) -> tuple[BlockKind, bytes]:
     return BlockKind.QUEUE_ENTRIES, queue_columns.encode(data)
 
 
+def _dledger_index_block(data: bytes) -> tuple[BlockKind, bytes]:
+    return BlockKind.DLEDGER_INDEX, dledger_columns.encode_index(data)
+
+
 class _LogFile:
     """Writes the blocks of one file that holds units."""
 
@@ -481,6 +501,8 @@ class _LogFile:
 
     def _gap_end(self, data: bytes, start: int, *, is_last: bool) -> int:
         """Return where the next unit begins behind ``start``; without one the end, less what a unit may begin with."""
+        if not isinstance(check_frame(data, start + HEADER_SIZE, len(data)), str):
+            return start + HEADER_SIZE  # most gaps are headers of DLedger entries: nothing is searched for
         search = start + 1
         while True:
             hits = [hit for hit in (data.find(magic, search + 4) for magic in MAGIC_BYTES) if hit >= 0]
@@ -523,7 +545,8 @@ class _LogFile:
         substitutes = stand_ins([body.length for body in bodies], [body.crc for body in bodies])
         for body, substitute in zip(bodies, substitutes, strict=True):
             expected[body.position : body.position + body.length] = substitute
-        if not has_gaps:
+        is_dledger = has_gaps and _are_dledger_entries(units)
+        if is_dledger or not has_gaps:
             rows = unit_columns.UnitRows(
                 np.frombuffer(data, np.uint8),
                 np.array([at for at, _ in units], np.int64),
@@ -532,9 +555,11 @@ class _LogFile:
                 np.array(crcs, np.uint32),
                 np.array(kept, np.bool_),
             )
-            encoded = unit_columns.encode(rows, self._base + start)
-            if self._fits(BlockKind.UNITS, start, encoded, expected):
-                self._writer.add(self._number, BlockKind.UNITS, start, len(data), encoded)
+            kind = BlockKind.DLEDGER_ENTRIES if is_dledger else BlockKind.UNITS
+            encode = dledger_columns.encode_entries if is_dledger else unit_columns.encode
+            encoded = encode(rows, self._base + start)
+            if self._fits(kind, start, encoded, expected):
+                self._writer.add(self._number, kind, start, len(data), encoded)
                 return
         encoded = elided.encode(data, bodies)
         if not self._fits(BlockKind.WITHOUT_BODIES, start, encoded, expected):
@@ -579,12 +604,24 @@ class _LogFile:
             sys_flag, bytes(body[:_FILLER_HEAD_BYTES]), bytes(view[at + frame.properties : at + frame.size])
         ):
             return True
-        if topic in _OWN_BODIES or topic.startswith(REVIVE_PREFIX.encode()):
+        if topic in _DELAY_TOPICS:  # a pop checkpoint may wait in the timer for its revive queue
+            topic = decode_properties(bytes(view[at + frame.properties : at + frame.size])).get(REAL_TOPIC, "").encode()
+        if topic in _OWN_BODIES or topic.startswith(_REVIVE_PREFIX):
             return True
         if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED and not self._making.masking.changes_units:
             return without_member_bodies(bytes(body)) is not None
         (stored_crc,) = _U32.unpack_from(view, at + 8)
         return stored_crc != crc & MASK and self._making.take_damage(frame.body_length)
+
+
+def _are_dledger_entries(units: list[tuple[int, Frame]]) -> bool:
+    """Return True if exactly the header of a DLedger entry is in front of each unit."""
+    end = 0
+    for start, frame in units:
+        if start != end + HEADER_SIZE:
+            return False
+        end = start + frame.size
+    return True
 
 
 def _is_no_damage(data: bytes) -> bool:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from handmade_stores import healthy
+from dledger_damage import as_dledger
+from handmade_stores import HandmadeStore, healthy
 from planted_faults import patch
 
+from engine.bench.data import log_store
+from engine.capsule.capsule_disk import CapsuleDisk
+from engine.cli.main import main
+from engine.codec.message import Unit
 from engine.errors import UsageError
 from engine.inspection import capsule_making
 from engine.inspection.capsule_making import check_target, make_capsule
@@ -73,3 +78,32 @@ def test_bodies_are_not_in_the_file(tmp_path):
     assert body
     assert all(body not in data for data in stored)
     assert body not in (tmp_path / "x.capsule").read_bytes()
+
+
+def test_a_pop_checkpoint_that_waits_in_the_timer_is_not_left_out(tmp_path):
+    """`waiting` and `groups` read it. Without its body, a capsule listed no message that comes again."""
+    handmade = HandmadeStore()
+    body, revive_topic = b'{"as":0,"bn":"broker-a"}' * 4, {"REAL_TOPIC": "rmq_sys_REVIVE_LOG_DefaultCluster"}
+    for topic in ("rmq_sys_wheel_timer", "SCHEDULE_TOPIC_XXXX"):
+        handmade.put(topic, body=body, more=revive_topic)
+        handmade.put(topic, body=body, more={"REAL_TOPIC": "Orders"})
+    with open_store(handmade.write(tmp_path / "store")) as store:
+        make_capsule(store, tmp_path / "x.capsule", NOW)
+    with open_store(tmp_path / "x.capsule") as store:
+        assert [unit.body == body for unit in store.units() if isinstance(unit, Unit)] == [True, False] * 2
+
+
+def test_a_dledger_log_is_written_by_columns(tmp_path):
+    """Headers were bytes beside the units, and the rows of a large index were taken for damage and left out."""
+    root = log_store(tmp_path, "1k", 4 << 20)
+    assert main(["dispatch", str(root), "--yes", "--no-backup"]) == 0
+    as_dledger(root)
+    with open_store(root) as store:
+        summary = make_capsule(store, tmp_path / "x.capsule", NOW)
+    assert (summary.damage_bytes, summary.left_out_bytes) == (0, 0)
+    assert summary.capsule_bytes < 0.015 * (4 << 20)
+    disk = CapsuleDisk(tmp_path / "x.capsule")
+    number = next(n for n, entry in enumerate(disk.directory.files) if entry.path == f"dledger-n0/index/{0:020d}")
+    rows = (root / "dledger-n0" / "index" / f"{0:020d}").read_bytes()[: 1 << 20]
+    assert disk._read(number, 1 << 20, 0) == rows
+    disk.close()
