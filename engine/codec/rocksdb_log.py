@@ -1,5 +1,6 @@
-"""A write-ahead log of RocksDB, made here: rows that the next opening of the database puts over those that it has
-(RocksDB: ``db/log_format.h``, ``db/write_batch.cc``; docs/formats/repair.md#rocksdb).
+"""A write-ahead log of RocksDB, made here: rows that the next opening of the database puts over those that it has; and
+the manifest of a new database without table files (RocksDB: ``db/log_format.h``, ``db/write_batch.cc``,
+``db/version_edit.h``; docs/formats/repair.md#rocksdb).
 
 Pure: rows in, bytes out. A log consists of records in blocks of 32 KiB. A record is a batch of writes; one that does
 not fit into its block comes in pieces.
@@ -8,7 +9,7 @@ not fit into its block comes in pieces.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.codec.crc32c import crc32c, masked
@@ -19,6 +20,9 @@ _BATCH_HEAD = struct.Struct("<QI")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _PUT_IN_FAMILY, _DELETE_IN_FAMILY = b"\x05", b"\x04"
 _BATCH_BYTES = 1 << 20
+_COMPARATOR, _LOG_NUMBER, _NEXT_FILE, _LAST_SEQUENCE = 1, 2, 3, 4
+_COLUMN_FAMILY, _COLUMN_FAMILY_ADD, _MAX_COLUMN_FAMILY = 200, 201, 203
+_BYTEWISE = b"leveldb.BytewiseComparator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,24 @@ def encode_log(rows: Iterable[RowChange], first_sequence: int) -> bytes:
     for batch in _batches(rows, first_sequence):
         _append(log, batch)
     return bytes(log)
+
+
+def encode_manifest(families: Sequence[str], next_file: int) -> bytes:
+    """Return the manifest of a database that has no table file, with the column family ``default`` and ``families``,
+    numbered from 1. ``next_file`` is the number of the next file that RocksDB makes.
+    """
+    first = (
+        _varint(_COMPARATOR)
+        + _string(_BYTEWISE)
+        + b"".join(_varint(number) for number in (_LOG_NUMBER, 0, _NEXT_FILE, next_file, _LAST_SEQUENCE, 0))
+    )
+    manifest = bytearray()
+    _append(manifest, first)
+    for number, name in enumerate(families, 1):
+        numbers = (_LOG_NUMBER, 0, _COLUMN_FAMILY, number, _MAX_COLUMN_FAMILY, number, _COLUMN_FAMILY_ADD)
+        edit = _varint(_COMPARATOR) + _string(_BYTEWISE) + b"".join(_varint(number) for number in numbers)
+        _append(manifest, edit + _string(name.encode("utf-8")))
+    return bytes(manifest)
 
 
 def _batches(rows: Iterable[RowChange], sequence: int) -> Iterator[bytes]:

@@ -25,6 +25,8 @@ INDEX_SLOTS = 5_000_000
 INDEX_ENTRIES = 20_000_000
 CHECKPOINT_SIZE = 4096
 LAB_MARKER = "storescope-lab.json"
+MOVED_FOLDER = "removed-by-repair"
+"""Folder of the store into which a repair moves files; a broker does not look at it."""
 """A file beside the folder ``store`` of a lab store: it names the release for which the lab made the store."""
 _INDEX_NAME = "%Y%m%d%H%M%S"
 

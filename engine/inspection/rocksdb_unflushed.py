@@ -62,12 +62,18 @@ class UnflushedEntries:
             yield int(self.queue_offset[position]), bytes(self.rows[position].tobytes())
 
 
-def find_unflushed(log: LogReader, start: int, levels: tuple[int, ...]) -> dict[QueueKey, UnflushedEntries]:
-    """Return the entries of all units of the log from ``start`` (bytes) on. ``levels``: delay levels in ms."""
+def find_unflushed(
+    log: LogReader, start: int, levels: tuple[int, ...], *, behind_end: bool = False
+) -> dict[QueueKey, UnflushedEntries]:
+    """Return the entries of all units of the log from ``start`` (bytes) on. ``levels``: delay levels in ms.
+
+    With ``behind_end`` also those of units behind the end of the log, where a start would cut it.
+    """
     topics = TopicTable()
     offsets: dict[QueueKey, list[npt.NDArray[np.int64]]] = {}
     rows: dict[QueueKey, list[npt.NDArray[np.void]]] = {}
-    for block in scan_log(log, start, log.max_offset, crc=False, topics=topics, levels=levels):
+    stop = None if behind_end else log.max_offset
+    for block in scan_log(log, start, stop, crc=False, topics=topics, levels=levels):
         if not isinstance(block, UnitColumns):
             continue
         unit_rows = units_of(block)

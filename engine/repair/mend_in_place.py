@@ -30,6 +30,7 @@ from engine.services.opening import (
 )
 from engine.store.recovery.empty_log import LogIsEmpty
 from engine.store.recovery.load_source import log_folders
+from engine.store.recovery.plan import EmptyLog
 
 COMMAND = "repair"
 
@@ -62,6 +63,14 @@ def refuse_to_write(store: StoreSnapshot) -> None:
     refuse_linked_files(folders.written, RealDisk())
 
 
+def empty_log_behind(path: Path, config: MessageStoreConfig | None, patches: Iterable[Patch]) -> EmptyLog | None:
+    """Return what :func:`engine.inspection.recovery.without_log` says of the store at ``path`` as ``patches`` would
+    leave it. Raises :class:`engine.errors.CannotRead`.
+    """
+    with open_store(path, config, patches) as store:
+        return without_log(store)
+
+
 def mend_in_place(
     path: Path,
     config: MessageStoreConfig | None,
@@ -77,11 +86,12 @@ def mend_in_place(
     wanted = PatchList(patches)
     with open_store(path, config) as store:
         refuse_to_write(store)
-        empty_log = without_log(store)
-        if empty_log is not None:
-            raise LogIsEmpty(empty_log)
-        writing_config = derived_config(store)
     check_patches(path, wanted)
+    with open_store(path, config, wanted) as patched:  # a damaged part that they mend hinders nothing
+        writing_config = derived_config(patched)
+        empty_log = without_log(patched)
+    if empty_log is not None:
+        raise LogIsEmpty(empty_log)
     paths = StorePaths(path)
     writer = BackupWriter(path, COMMAND, log_folders(paths, writing_config), rewrites_log=True)
     disk = BackupDisk(writer)

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.callbacks import Cancel, Progress
 from engine.config import MessageStoreConfig
+from engine.errors import CannotRead, DamagedDatabase
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot, open_store
@@ -25,6 +26,7 @@ from engine.repair import (
     log_damage,
     missing_files,
     queue_entries,
+    rocksdb_database,
     rocksdb_queues,
     salvaged_units,
     state_files,
@@ -34,10 +36,11 @@ from engine.repair.lost_keys import lost_key_patches
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
-from engine.sentences import Sentence
-from engine.store.recovery.plan import RecoveryPlan
+from engine.sentences import Sentence, sentence
+from engine.store.recovery.plan import Blocker, RecoveryPlan
 
 NAMES = (
+    rocksdb_database.NAME,
     state_files.FILES,
     state_files.TABLES_NAME,
     file_lengths.NAME,
@@ -55,8 +58,9 @@ NAMES = (
 )
 """Names of the repairs in the order in which they are tried."""
 _AGAIN = NAMES.index(index_links.NAME) + 1
-_ORDER = (*NAMES[:_AGAIN], log_damage.NAME, queue_entries.NAME, *NAMES[_AGAIN:])
-"""Log and queues come twice: of a message with two faults (wrong CRC, wrong queue) one is mended after the other."""
+_ORDER = (*NAMES[1:_AGAIN], log_damage.NAME, queue_entries.NAME, *NAMES[_AGAIN:])
+"""Without the RocksDB, which comes before all: nothing is known of the store without it. Log and queues come twice: of
+a message with two faults (wrong CRC, wrong queue) one is mended after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +174,20 @@ def plan_repairs(
     repairs: list[Repair] = []
     patches: list[Patch] = []
     with open_store(path, config) as store:
-        current = state = _state(store, release, cancel, progress)
-    if not any(finding.id in mendable.ALL for finding in current.findings):
+        try:
+            current = state = _state(store, release, cancel, progress)
+        except CannotRead:
+            damage = rocksdb_database.find_damage(store)
+            if damage is None or (only and not {rocksdb_database.NAME, *mendable.DATABASES} & set(only)):
+                raise
+            rebuilt = rocksdb_database.rebuild_database(store, config, damage)
+            repairs, patches = [rebuilt], [*rebuilt.patches]
+            findings = _findings(store, cancel, progress)
+            with open_store(path, config, patches) as mended_store:
+                state = _state(mended_store, release, cancel, progress)
+            current = _blocked(state, findings, damage)
+            rocksdb_database.forget_unread(store)
+    if not repairs and not any(finding.id in mendable.ALL for finding in current.findings):
         return RepairPlan((), current, current)
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
@@ -198,7 +214,8 @@ def plan_repairs(
             continue
         if name == missing_files.NAME:  # the entries of its messages lead to their placeholders from now on
             with open_store(path, config, [*patches, *repair.patches]) as store:
-                repair = replace(repair, patches=(*repair.patches, *queue_entries.queue_patches(store)))
+                entries = [*queue_entries.queue_patches(store), *rocksdb_queues.row_patches(store)]
+            repair = replace(repair, patches=(*repair.patches, *entries))
         if name in (missing_files.NAME, log_damage.NAME):
             with open_store(path, config, [*patches, *repair.patches]) as store:
                 redirected = lost_key_patches(store, repair.patches, name)
@@ -261,12 +278,24 @@ def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
     return log_damage.repair_log(store, state.kept_to, odd_units)
 
 
-def _state(store: StoreSnapshot, release: Release, cancel: Cancel | None, progress: Progress | None) -> State:
-    findings = [
+def _blocked(mended: State, findings: Iterable[Finding], damage: DamagedDatabase) -> State:
+    """Return the state of a store whose RocksDB cannot be read: no broker starts with it, and no plan is made."""
+    message = sentence("a broker does not start with a RocksDB that cannot be read: {why}", why=damage.what)
+    blocker = Blocker("DK02", message, "load rocksdb failed", damage.file)
+    starts = tuple(replace(start, will_start=False, blockers=(blocker,)) for start in mended.starts)
+    return State(tuple(findings), starts)
+
+
+def _findings(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None) -> list[Finding]:
+    return [
         item
         for item in check(store, cancel=cancel, progress=progress)
         if isinstance(item, Finding) and at_least(item.severity, "warn")
     ]
+
+
+def _state(store: StoreSnapshot, release: Release, cancel: Cancel | None, progress: Progress | None) -> State:
+    findings = _findings(store, cancel, progress)
     releases = dict.fromkeys((release, compared_with(release)))
     if store.rocksdb_queues is not None:
         releases = {name: None for name in releases if rules_of(name).recovers_rocksdb_queues}

@@ -18,7 +18,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
-from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.inspection.rocksdb_unflushed import QueueKey, UnflushedEntries, find_unflushed
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteFile
@@ -35,7 +35,7 @@ MAX_ROWS = 1_000_000
 
 
 @dataclass(slots=True)
-class _Rows:
+class QueueRows:
     """The rows that are written, by column family, and the queues that have any."""
 
     entries: list[Row] = field(default_factory=list)
@@ -44,7 +44,13 @@ class _Rows:
 
     @property
     def count(self) -> int:
+        """Number of rows."""
         return len(self.entries) + len(self.bounds)
+
+    @property
+    def by_family(self) -> dict[str, list[Row]]:
+        """The rows by the name of their column family."""
+        return {codec.ENTRY_FAMILY: self.entries, codec.BOUND_FAMILY: self.bounds}
 
 
 def repair_rocksdb_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
@@ -60,21 +66,12 @@ def repair_rocksdb_queues(store: StoreSnapshot, findings: Collection[Finding]) -
     names = {name for finding in reported for name in queues_of(store, finding)}
     names_of_tags = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
     are_all = any(finding.id in ("CQ10", "RP01") for finding in reported)
-    rows = _differing_rows(store, None if are_all else names, names_of_tags)
+    rows = differing_rows(store, None if are_all else names, names_of_tags)
     if not rows.count or rows.count > MAX_ROWS:
         return None
-    log = added_log(
-        queues.database(), store.reading, {codec.ENTRY_FAMILY: rows.entries, codec.BOUND_FAMILY: rows.bounds}
-    )
-    if log is None:
+    patch = _patch(store, queues, rows)
+    if patch is None:
         return None
-    why = plural(
-        "{n:,} row of the queues as the messages of the log say it, in a new write-ahead log",
-        "{n:,} rows of the queues as the messages of the log say them, in a new write-ahead log",
-        n=log.rows,
-    )
-    name = f"{queues.folder.relative_to(store.path).as_posix()}/{log.name}"
-    patch = WriteFile(file=name, old=None, new=log.content, why=why, name=NAME)
     gains = plural(
         "{n:,} queue has the rows that the messages of the log say; consumers get them at their queue offsets",
         "{n:,} queues have the rows that the messages of the log say; consumers get them at their queue offsets",
@@ -84,11 +81,48 @@ def repair_rocksdb_queues(store: StoreSnapshot, findings: Collection[Finding]) -
     return Repair(NAME, mendable.QUEUES, title, (patch,), gains)
 
 
-def _differing_rows(store: StoreSnapshot, names: Collection[str] | None, names_of_tags: Collection[str]) -> _Rows:
-    """Return the rows of the queues ``names`` (None: of all) that the log says otherwise."""
+def row_patches(store: StoreSnapshot) -> list[WriteFile]:
+    """Return the patch of all rows that the log says otherwise, if there are any.
+
+    Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
+    """
+    queues = store.rocksdb_queues
+    if queues is None or not queues.folder.is_relative_to(store.path):
+        return []
+    rows = differing_rows(store, None, frozenset())
+    patch = _patch(store, queues, rows) if 0 < rows.count <= MAX_ROWS else None
+    return [patch] if patch is not None else []
+
+
+def _patch(store: StoreSnapshot, queues: RocksQueues, rows: QueueRows) -> WriteFile | None:
+    log = added_log(queues.database(), store.reading, rows.by_family)
+    if log is None:
+        return None
+    why = plural(
+        "{n:,} row of the queues as the messages of the log say it, in a new write-ahead log",
+        "{n:,} rows of the queues as the messages of the log say them, in a new write-ahead log",
+        n=log.rows,
+    )
+    name = f"{queues.folder.relative_to(store.path).as_posix()}/{log.name}"
+    return WriteFile(file=name, old=None, new=log.content, why=why, name=NAME)
+
+
+def differing_rows(
+    store: StoreSnapshot, names: Collection[str] | None, names_of_tags: Collection[str], *, behind_damage: bool = False
+) -> QueueRows:
+    """Return the rows of the queues ``names`` (None: of all) that the log says otherwise; those of ``names_of_tags``
+    get other tag codes, too. It stops behind :data:`MAX_ROWS`.
+
+    With ``behind_damage`` messages count behind which a start would cut the log, if all of them go on numbering their
+    queues: then they were not cut off before.
+
+    Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
+    """
     assert store.rocksdb_queues is not None
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
     expected = find_unflushed(store.log, store.log.min_offset, levels)
+    if behind_damage:
+        expected = _with_entries_behind(store, expected, levels)
     readers = store.rocksdb_queues.by_topic()
     first_of: dict[str, int] = {}
     for (topic, _), entries in expected.items():
@@ -96,7 +130,7 @@ def _differing_rows(store: StoreSnapshot, names: Collection[str] | None, names_o
         first_of[topic] = min(first, first_of.get(topic, first))
     deleted = set(deleted_topics(store, first_of))
     is_whole = _is_whole(store)
-    rows = _Rows()
+    rows = QueueRows()
     for key, entries in sorted(expected.items()):
         topic, queue_id = key
         name = f"{topic}/{queue_id}"
@@ -111,6 +145,24 @@ def _differing_rows(store: StoreSnapshot, names: Collection[str] | None, names_o
         if rows.count > MAX_ROWS:
             break
     return rows
+
+
+def _with_entries_behind(
+    store: StoreSnapshot, expected: Mapping[QueueKey, UnflushedEntries], levels: tuple[int, ...]
+) -> dict[QueueKey, UnflushedEntries]:
+    """Return ``expected`` with the entries of the messages behind the log's end, if they continue it."""
+    behind = find_unflushed(store.log, store.log.max_offset, levels, behind_end=True)
+    joined = dict(expected)
+    for key, entries in behind.items():
+        before = expected.get(key)
+        if before is None:
+            joined[key] = entries
+        elif entries.first_offset <= before.last_offset:
+            return dict(expected)
+        else:
+            numbers = np.concatenate((before.queue_offset, entries.queue_offset))
+            joined[key] = UnflushedEntries(numbers, np.concatenate((before.rows, entries.rows)))
+    return joined
 
 
 def _is_whole(store: StoreSnapshot) -> bool:

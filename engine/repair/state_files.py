@@ -16,7 +16,7 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP, TABLES, load_table
 from engine.codec.cut_tables import whole_rows
 from engine.errors import CannotRead, CorruptUnit
-from engine.files.layout import queue_file_name
+from engine.files.layout import MOVED_FOLDER, queue_file_name
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check.tables import file_in_other_case
 from engine.inspection.misnamed_files import misnamed_log_files, own_offset
@@ -31,8 +31,6 @@ from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
 
 CHECKPOINT, TABLES_NAME, FILES, START = "checkpoint", "tables", "files", "start-of-dispatch"
-MOVED_FOLDER = "removed-by-repair"
-"""Folder of the store into which foreign files are moved; a broker does not look at it."""
 
 
 def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], release: Release) -> Repair | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from engine.sentences import Sentence, sentence
 
+DATABASES = frozenset({"DK02"})
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ16", "RP01", "RP03"})
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
@@ -21,6 +22,7 @@ OFFSETS = frozenset({"CF02", "CF08"})
 DELAY_OFFSETS = frozenset({"CF01", "CF03", "CF09"})
 
 REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
+    "rocksdb": (DATABASES, sentence("Build the damaged RocksDB of queues again from the commit log")),
     "files": (FILES, sentence("Rename, move or remove files at which a start ends")),
     "tables": (TABLES, sentence("Mend the tables in config/")),
     "lengths": (LENGTHS, sentence("Give files of the commit log the length of the others")),
@@ -108,7 +110,7 @@ LEFT: dict[str, Sentence] = {
     "CQ13": sentence("the messages of these entries are gone, and the next start cuts the entries"),
     "CQ14": _ROCKSDB,
     "CQ15": sentence("storescope dispatch builds the queues and their ext files together from the log"),
-    "CQ16": sentence("the rows are in a RocksDB, and Storescope writes none: a start writes them again as described"),
+    "CQ16": sentence("the log does not have the messages around this bound, or more rows are wrong than are written"),
     "CQ17": sentence("a setting decides this while the broker runs, and no queue entry is missing on the disk"),
     "CQ18": sentence("a message in another queue would get another queue offset, and groups would miss or repeat it"),
     "CQ19": sentence("the rows are in a RocksDB, and Storescope writes none: a start writes them again as described"),

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 from engine.codec import rocksdb
 from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, begins_with_unit, dledger_log, wraps_message
 from engine.codec.rocksdb import RocksFolder, rocks_folder
-from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.files.layout import FILE_NAME_DIGITS, MOVED_FOLDER, parse_file_name
 from engine.sentences import join, plural, sentence, with_and
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
@@ -58,7 +58,9 @@ TABLE_SUBJECTS: dict[str, Subject] = {
 _DOUBLE_WRITE, _LIGHT_IN_ROCKSDB = "rocksdbCQDoubleWriteEnable", "combineCQUseRocksdbForLmq"
 _QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
 _FILE_QUEUES = ("consumequeue", "batchconsumequeue")
-_SKIPPED_FOLDERS = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue", "lost+found"})
+_SKIPPED_FOLDERS = frozenset(
+    {"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue", "lost+found", MOVED_FOLDER}
+)
 _COMPACTION = "compaction/compactionLog"
 _TABLES: frozenset[Subject] = frozenset({"topics", "groups", "offsets"})
 _BY_NAME: dict[str, frozenset[Subject]] = {

@@ -48,7 +48,13 @@ def refuse_undecoded(root: Path, *, in_place: bool = False) -> None:
     """
     reading = Reading()
     parts = find_undecoded(ReadingListing(reading, root))
-    part = part_that_forbids_writing(part for part in parts if not in_place or "log" in part.subjects)
+    if in_place:  # whatever a RocksDB holds, and whether it is whole, it hinders nobody
+        databases = [root / part.folder for part in parts if part.format == "RocksDB"]
+        reading.drop_unread(
+            [item for item in reading.unread if any(Path(item.file).is_relative_to(folder) for folder in databases)]
+        )
+        parts = [part for part in parts if "log" in part.subjects]
+    part = part_that_forbids_writing(parts)
     reading.refuse("a part that is not decoded may be there")
     if part is not None:
         raise Undecoded(part.refusal, file=str(root))

@@ -81,11 +81,11 @@ def spoil_queues(folder: Path, kind: str, topic: str, queue_id: int) -> None:
         case "missing rows":
             queues.delete_entries(topic, queue_id, range(20, 40))
         case "early end":
-            queues.set_bound(topic, queue_id, "max", 100)
+            queues.set_bound(topic, queue_id, "max", 30)
         case "no end":
             del queues.bounds[codec.bound_key(topic, queue_id, "max")]
         case "late start":
-            queues.set_bound(topic, queue_id, "min", 100)
+            queues.set_bound(topic, queue_id, "min", 30)
         case "wrong tag":
             queues.change_entry(topic, queue_id, 5, tags_code=77)
         case "no rows":

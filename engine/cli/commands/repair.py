@@ -28,13 +28,12 @@ from engine.english import number_of
 from engine.errors import UsageError
 from engine.files.atomic_file import write_atomically
 from engine.inspection.derived_config import derived_config
-from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import open_store
 from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches, check_patches
 from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, ResizeFile, WriteBytes, loads
 from engine.releases import Release
-from engine.repair.mend_in_place import refuse_to_write
+from engine.repair.mend_in_place import empty_log_behind, refuse_to_write
 from engine.repair.mended_copy import copy_mended
 from engine.repair.repair import Repair
 from engine.repair.repair_plan import NAMES, RepairPlan, State, plan_repairs
@@ -153,15 +152,15 @@ def _plan(args: argparse.Namespace, out: Output) -> _Planned:
     with open_to_write(args, out) as store:
         if store.kind != "store":
             raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
-        path, release, empty_log = store.path, stated_release(args, store), without_log(store)
+        path, release = store.path, stated_release(args, store)
+    config = read_config(args)
     if args.patches is not None:
         patches = loads(Path(args.patches).read_bytes())
         check_patches(path, patches)
-        return _Planned(path, tuple(patches), None, empty_log, release)
-    config = read_config(args)
+        return _Planned(path, tuple(patches), None, empty_log_behind(path, config, patches), release)
     with Progress("check", 1, out.quiet) as progress:
         plan = plan_repairs(path, config, release, only=args.finding, sources=args.sources, progress=progress.update)
-    return _Planned(path, plan.patches, plan, empty_log, release)
+    return _Planned(path, plan.patches, plan, empty_log_behind(path, config, plan.patches), release)
 
 
 def _show(planned: _Planned, args: argparse.Namespace, out: Output) -> None:
@@ -275,7 +274,7 @@ def _mend(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
     if not planned.patches:
         return 0
     path = planned.path
-    with open_store(path, read_config(args)) as store:
+    with open_store(path, read_config(args), planned.patches) as store:
         config: MessageStoreConfig = derived_config(store)
     question = f"{number_of(len(planned.patches), 'place', 'places')} of {path} will be changed."
     if not ask_consent(args, [question], "Change the store?", empty_log=planned.empty_log):
