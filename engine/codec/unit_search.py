@@ -33,6 +33,7 @@ _I64 = struct.Struct(">q")
 EARLIEST_MS = 1_262_304_000_000  # 2010: no RocketMQ before
 LATEST_MS = 4_102_444_800_000  # 2100
 _ENTRY = dledger.MAGIC.to_bytes(4, "big")
+_ENTRY_BLANK = dledger.BLANK_MAGIC.to_bytes(4, "big", signed=True)
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 _TEXT_BYTES = bytes([1, 2, 9, 10, 13, *range(32, 256)])  # what a client may write, and the two separators
 _NAME_BYTES = bytes(range(33, 256))
@@ -116,7 +117,7 @@ def has_frame(read: Callable[[int, int], bytes], size: int) -> bool:
 
 FOLLOWING_BYTES = 36
 """Bytes behind a unit that :func:`judge_end` needs."""
-EndVerdict = Literal["proven", "open", "wrong"]
+EndVerdict = Literal["proven", "open", "contradicted", "wrong"]
 
 
 def judge_end(
@@ -130,9 +131,10 @@ def judge_end(
 
     The lengths of ``unit`` agree, and its body matches its CRC. ``following`` are the bytes behind it: the next unit or
     the end of the log. A file system keeps files in whole pages, so where a page ends with the unit, the bytes of the
-    page in which the body ends are of the same file. ``open``: nothing proves it and nothing contradicts it. ``frame``
-    is that of the unit, if the caller has it. ``moved_to`` is its position in its file if it was moved by a number of
-    bytes that no file system moves: pages are then those of the new place, and the unit behind it may lie elsewhere.
+    page in which the body ends are of the same file. ``open``: nothing proves it and nothing contradicts it;
+    ``contradicted``: the unit behind it is of another place. ``frame`` is that of the unit, if the caller has it.
+    ``moved_to`` is its position in its file if it was moved by a number of bytes that no file system moves: pages are
+    then those of the new place, and the unit behind it may lie elsewhere.
     """
     if frame is None:
         frame = check_frame(unit, 0, len(unit))
@@ -152,11 +154,11 @@ def judge_end(
     if len(following) < 8:
         is_one_page = (physical_offset + max(proven_to - 1, 0)) // PAGE_BYTES == (end - 1) // PAGE_BYTES
         return "proven" if is_one_page else "open"
-    if following.startswith(_ENTRY):
+    if following.startswith((_ENTRY, _ENTRY_BLANK)):
         return "proven"
     magic = following[4:8]
     if magic in MAGIC_BYTES and len(following) >= FOLLOWING_BYTES:
-        return "proven" if _I64.unpack_from(following, 28)[0] == end else "wrong"
+        return "proven" if _I64.unpack_from(following, 28)[0] == end else "contradicted"
     return "proven" if magic in MAGIC_BYTES or magic == _BLANK or not any(following) else "open"
 
 

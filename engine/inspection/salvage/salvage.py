@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ from engine.callbacks import Cancelled
 from engine.codec import dledger
 from engine.codec import properties as props
 from engine.codec.crc import crc32
-from engine.codec.message import Unit, check_frame, decode_frame
+from engine.codec.message import PREPARED, ROLLBACK, Unit, check_frame, decode_frame
 from engine.codec.unit_search import MAX_TAIL_BYTES, PAGE_BYTES, UnitTail, read_tail
 from engine.errors import CannotRead, Undecoded
 from engine.inspection.lost_units import LostUnit, lost_units
@@ -61,6 +61,7 @@ EVIDENCE_WORDS = {
     "noBodyCrc": "no body CRC stored",
     "otherStoreHost": "another host",
     "otherUnitInStore": "the store has another message there",
+    "otherUnitThere": "another message, which its queue entry names, lies there",
     "queueEntryElsewhere": "its queue has another message at that number",
     "insideUnit": "inside another message",
     "endNotProven": "its end may be other bytes",
@@ -143,6 +144,7 @@ class SalvageSearch:
         self._queues: dict[tuple[str, int], AnyQueue | None] = {}
         self._starts: set[int] = set()
         self._ends: set[int] = set()
+        self._doubtful: set[tuple[int, int]] = set()
         self._pieces: list[tuple[int, int, int]] = []
         self.counts: Counter[Verdict] = Counter()
         self.live_count = 0
@@ -195,21 +197,25 @@ class SalvageSearch:
         """Yield what was found."""
         self.counts.clear()
         self.live_count = sum(run.count for run in self._finds.runs if run.is_live)
-        complete: set[int] = {offset for offset, _ in self._units.doubtful}
+        self._doubtful = set(self._units.doubtful)
+        complete: set[int] = {offset for offset, _ in self._doubtful}
         listed: set[int | None] = set()
-        for offset, group in groupby(self._candidates(), key=lambda candidate: candidate.offset):
-            candidates = [candidate for candidate in group if not self._is_live(candidate)]
-            if not candidates:
-                continue
-            rows = self._ranked(candidates)
-            if any(row.verdict in COMPLETE for row in rows):
-                complete.add(offset)
-            listed.add(offset)
-            yield from self._counted(rows)
+        for row in _without_overlapped(self._whole_rows()):
+            if row.verdict in COMPLETE and row.physical_offset is not None:
+                complete.add(row.physical_offset)
+            listed.add(row.physical_offset)
+            yield from self._counted([row])
         damaged = {row.physical_offset: row for row in self._damaged(complete)}
         yield from self._counted(damaged[offset] for offset in sorted(damaged, key=lambda offset: offset or 0))
         yield from self._counted(self._heads(listed | complete | damaged.keys()))
-        yield from self._counted(self._tails())
+        damaged_ends = {(row.physical_offset or 0) + (row.size or 0) for row in damaged.values()}
+        yield from self._counted(self._tails(damaged_ends))
+
+    def _whole_rows(self) -> Iterator[Salvaged]:
+        for _, group in groupby(self._candidates(), key=lambda candidate: candidate.offset):
+            candidates = [candidate for candidate in group if not self._is_live(candidate)]
+            if candidates:
+                yield from self._ranked(candidates)
 
     def _counted(self, rows: Sequence[Salvaged] | Iterator[Salvaged]) -> Iterator[Salvaged]:
         for row in rows:
@@ -246,7 +252,8 @@ class SalvageSearch:
 
     def _is_live(self, candidate: _Candidate) -> bool:
         """Return True if the store has the same bytes at that offset; the search compares only a few of a block."""
-        if not self._units.overlaps(candidate.offset, candidate.offset + 1):
+        is_read = self._units.overlaps(candidate.offset, candidate.offset + 1)
+        if not is_read and (candidate.offset, len(candidate.data)) not in self._doubtful:
             return False
         is_live = self._store.log.read(candidate.offset, len(candidate.data)) == candidate.data
         self.live_count += is_live
@@ -418,6 +425,8 @@ class SalvageSearch:
 
     def _entry_agrees(self, unit: Unit) -> bool | None:
         """Return whether the queue entry of ``unit`` leads to its offset; None without an entry."""
+        if unit.transaction_type in (PREPARED, ROLLBACK):
+            return None  # these have none
         key = unit.topic, unit.queue_id
         try:
             if key not in self._queues:
@@ -496,8 +505,8 @@ class SalvageSearch:
             ("wrong:body",) if unit is not None else ("noEnd",),
         )
 
-    def _tails(self) -> Iterator[Salvaged]:
-        """Ends of units in front of a run; their beginning is not there."""
+    def _tails(self, damaged_ends: set[int]) -> Iterator[Salvaged]:
+        """Ends of units in front of a run; their beginning is not there. Those of damaged units are rows already."""
         assert self._reassembly is not None
         solved_ends = {unit.end for unit in self._reassembly.units}
         ends = {(run.source, run.end_position) for run in self._finds.runs}
@@ -505,7 +514,11 @@ class SalvageSearch:
             if run.in_damaged or run.physical_offset in solved_ends or (run.source, run.position) in ends:
                 continue
             offset = run.physical_offset
-            if self._units.overlaps(offset - 1, offset) or self._sources[run.source].start_offset is not None:
+            if (
+                offset in damaged_ends
+                or self._units.overlaps(offset - 1, offset)
+                or self._sources[run.source].start_offset is not None
+            ):
                 continue
             file = self._sources[run.source].file
             start = max(run.position - MAX_TAIL_BYTES, 0)
@@ -532,6 +545,39 @@ class SalvageSearch:
             ("unitBehind",),
             ("noHead",),
         )
+
+
+def _without_overlapped(rows: Iterator[Salvaged]) -> Iterator[Salvaged]:
+    """Yield ``rows`` in their order. A whole unit is a conflict if another one, which its queue entry names, has some
+    of its bytes: it is of another time. Only the rows that overlap are held back.
+    """
+    waiting: deque[Salvaged] = deque()
+    named: deque[tuple[int, int]] = deque()
+    for row in rows:
+        offset = row.physical_offset or 0
+        while waiting and _end_of(waiting[0]) <= offset:
+            yield _judged(waiting.popleft(), named)
+        first = (waiting[0] if waiting else row).physical_offset or 0
+        while named and named[0][1] <= first:
+            named.popleft()
+        waiting.append(row)
+        if row.verdict in COMPLETE and "queueEntry" in row.evidence:
+            named.append((offset, _end_of(row)))
+    for row in waiting:
+        yield _judged(row, named)
+
+
+def _judged(row: Salvaged, named: Iterable[tuple[int, int]]) -> Salvaged:
+    if row.verdict not in COMPLETE or "queueEntry" in row.evidence:
+        return row
+    offset, end = row.physical_offset or 0, _end_of(row)
+    if not any(start < end and offset < stop for start, stop in named):
+        return row
+    return replace(row, verdict="conflict", doubts=(*row.doubts, "otherUnitThere"))
+
+
+def _end_of(row: Salvaged) -> int:
+    return (row.physical_offset or 0) + len(row.data)
 
 
 def _reassembled(unit: Reassembled) -> _Candidate:

@@ -102,12 +102,13 @@ class StoreUnits:
         """Take the last unit of a range for damaged if its end may be of another file or place."""
         damage_starts = {damage.offset for damage in self.damage}
         for number, (stop, last_unit) in enumerate(zip(self._stops, self._last_units, strict=True)):
-            if stop not in damage_starts:
+            is_log_end = stop == self.end_offset
+            if stop not in damage_starts and not is_log_end:
                 continue
             data = log.read(last_unit, stop - last_unit + FOLLOWING_BYTES)
             unit, following = data[: stop - last_unit], data[stop - last_unit :]
             verdict = judge_end(unit, last_unit, following)
-            if verdict == "proven":
+            if verdict == "proven" or (is_log_end and verdict != "wrong"):
                 continue
             self._stops[number] = last_unit
             (self.bad if verdict == "wrong" else self.doubtful).append((last_unit, stop - last_unit))

@@ -137,9 +137,9 @@ class RunSearch:
 
     def _search_units(self, block: _Block, columns: UnitColumns, *, has_crc: bool) -> Outcome:
         window = block.window
-        is_last = block.has_ended or window.file_position >= block.file.size
+        block.is_last = block.has_ended or window.file_position >= block.file.size
         stop = block.stop - window.base
-        return search_units(window, stop, columns, self._topics, crc=has_crc, is_last=is_last)
+        return search_units(window, stop, columns, self._topics, crc=has_crc, is_last=block.is_last)
 
     def _read_on(self, block: _Block) -> bool:
         """Read what follows in the file, so that the unit at the cursor is complete."""
@@ -223,7 +223,7 @@ class RunSearch:
         """Return the first ``count`` rows from the position ``start`` on again, with their CRCs."""
         window, columns = block.window, self._checked
         again = Window(window.buffer, window.base, start, window.filled)
-        self._search_units(_Block(block.file, block.source, again, block.stop, block.has_ended), columns, has_crc=True)
+        self._search_units(_Block(block.file, block.source, again, block.stop, block.is_last), columns, has_crc=True)
         assert columns.count >= count
         return columns
 
@@ -432,6 +432,8 @@ class _Block:
     stop: int
     has_ended: bool = False
     start_offset: int | None = None
+    is_last: bool = False
+    """True if the last search was told that nothing follows the bytes in memory."""
     _stuck_at: int = -1
 
     def is_moved(self, position: int, physical_offset: int) -> bool:

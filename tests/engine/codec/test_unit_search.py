@@ -58,7 +58,7 @@ def test_the_end_of_a_unit_gives_its_topic_and_properties():
         (0, raw_blank(100), "proven"),
         (0, dledger.MAGIC.to_bytes(4, "big") + b"the header of the next entry in a DLedger log", "proven"),
         (0, bytes(40), "proven"),
-        (0, raw_unit(99)[:40], "wrong"),
+        (0, raw_unit(99)[:40], "contradicted"),
         (0, b"other text, other text", "open"),
         (NEXT_TO_A_PAGE, b"", "open"),
         (NEXT_TO_A_PAGE, raw_unit(NEXT_TO_A_PAGE + len(raw_unit(0)))[:40], "proven"),

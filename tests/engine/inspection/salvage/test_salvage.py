@@ -149,3 +149,58 @@ def test_the_last_of_moved_messages_is_whole_though_the_next_one_lies_elsewhere(
     patch(written.files[0], last - 2000 + by, data)
     rows = {row.physical_offset: row for row in salvage(written.root, [])}
     assert (rows[last].verdict, rows[last].data) == ("whole", written.units[last])
+
+
+def test_half_messages_have_no_queue_entry_and_conflict_with_none(written: WrittenStore, tmp_path: Path) -> None:
+    """Their queue offset is 0, where the queue has another message: each of them was listed as a conflict."""
+    from raw_units import raw_log
+
+    image = tmp_path / "image"
+    fields = {"topic": b"Orders", "queue_id": 0, "queue_offset": 0}
+    image.write_bytes(raw_log({**fields, "sys_flag": 4}, {**fields, "sys_flag": 12}, fields, base=1 << 30) + bytes(40))
+    assert [row.verdict for row in salvage(written.root, [image])] == ["whole", "whole", "conflict"]
+
+
+def test_a_message_of_another_time_in_the_place_of_a_known_one_is_a_conflict(
+    written: WrittenStore, tmp_path: Path
+) -> None:
+    """Nothing in the store contradicted it: the message that its queue entry names is longer, and begins before."""
+    from raw_units import raw_log
+
+    offsets = sorted(written.units)
+    offset = next(offset for offset in offsets if 20_000 < offset < 90_000 and len(written.units[offset]) > 2000)
+    end = offset + len(written.units[offset])
+    unknown = {"topic": b"Unknown", "queue_offset": 70}
+    other = raw_log(unknown, unknown, base=offset + 500)
+    image = tmp_path / "image"
+    image.write_bytes(other + bytes(40) + written.log[offset : end + 3000])
+    patch(written.files[0], offset, b"damaged" * 40)
+    rows = {row.physical_offset: row for row in salvage(written.root, [image])}
+    assert rows[offset].verdict == "whole"
+    assert (rows[offset + 500].verdict, rows[offset + 500].doubts) == ("conflict", ("otherUnitThere",))
+
+
+def test_a_live_message_in_front_of_damage_is_no_row(written: WrittenStore, tmp_path: Path) -> None:
+    """Of the unit behind it only the first bytes are left: its copies in images were listed as lost messages."""
+    offset = big(written)
+    image = tmp_path / "image"
+    image.write_bytes(written.log)
+    patch(written.files[0], offset + 20, bytes(len(written.units[offset]) - 20))
+    assert [row.physical_offset for row in salvage(written.root, [image])] == [offset]
+    assert [row.physical_offset for row in salvage(written.root, [])] == [offset]
+
+
+def test_the_last_message_of_the_log_with_a_broken_end_is_whole_in_a_replica(
+    written: WrittenStore, tmp_path: Path
+) -> None:
+    """Its lengths and its body's CRC are right, its properties are no text: the copy was listed as a conflict."""
+    from raw_units import raw_log, raw_unit
+
+    root = tmp_path / "short"
+    data = raw_log({}, {"body": b"last"})
+    (root / "commitlog").mkdir(parents=True)
+    (root / "commitlog" / f"{0:020d}").write_bytes((data[:-9] + b"\x00\xff\x07" * 3 + b"\xff" * 50).ljust(8192, b"\0"))
+    image = tmp_path / "image"
+    image.write_bytes(data + bytes(40))
+    rows = salvage(root, [image])
+    assert [(row.verdict, row.physical_offset) for row in rows if row.data] == [("whole", len(raw_unit()))]

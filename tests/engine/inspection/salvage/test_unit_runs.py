@@ -78,3 +78,11 @@ def test_the_size_of_the_window_changes_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(unit_runs, "CHUNK_BYTES", 1000)
     assert search(tmp_path, data).runs == expected
     assert [run.count for run in expected] == [62, 2]
+
+
+def test_a_beginning_at_the_end_of_a_file_behind_live_and_other_units(tmp_path: Path) -> None:
+    """The second search of the block, with CRCs, stopped in front of the beginning, and salvage failed."""
+    live, other = raw_unit(0, body=b"live"), raw_unit(8192)
+    finds = search(tmp_path, live + END + live + END + other + END + raw_unit(9000, body=b"x" * 500)[:300])
+    assert [run.is_live for run in finds.runs] == [True, True, False]
+    assert [head.head.physical_offset for head in finds.heads] == [9000]
