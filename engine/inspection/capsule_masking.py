@@ -15,9 +15,7 @@ from typing import Final
 
 from engine.codec.message import Frame
 from engine.codec.properties import verify_crc, with_right_crc
-from engine.errors import UsageError
-from engine.rules.masking import OF_HOSTS, OF_IDS, OF_KEYS, OF_ROCKETMQ
-from engine.sentences import sentence
+from engine.rules.masking import OF_HOSTS, OF_IDS, OF_KEYS, OF_ROCKETMQ, parse_parts
 
 PARTS: Final = ("keys", "hosts", "tables")
 """Parts that can be masked, in the words of ``--mask``. Tables are left out."""
@@ -50,17 +48,7 @@ class CapsuleMasking:
     @classmethod
     def of(cls, text: str) -> CapsuleMasking:
         """Parse words of :data:`PARTS`, separated by commas; raises UsageError for another word."""
-        words = [word.strip() for word in text.split(",") if word.strip()]
-        for word in words:
-            if word not in PARTS:
-                raise UsageError(
-                    sentence(
-                        "expected {parts} (any of them, with commas) to mask, found '{word}'",
-                        parts=", ".join(PARTS),
-                        word=word,
-                    )
-                )
-        return cls("keys" in words, "hosts" in words, "tables" in words)
+        return cls(**parse_parts(text, PARTS))
 
     @property
     def parts(self) -> list[str]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -132,6 +132,23 @@ _NAMED = re.compile(r"%(?:RETRY|DLQ|LMQ)%[^\s,;:'\"]+")
 _PATH = re.compile(r"(?<![\w.…/])/(?:[^\s/:,;']+/)+")
 
 
+def parse_parts(text: str, parts: Collection[str]) -> dict[str, Any]:
+    """Return True for each of the ``parts`` in ``text``, which are separated by commas. Raises UsageError for another
+    word.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in parts:
+            raise UsageError(
+                sentence(
+                    "expected {parts} (any of them, with commas) to mask, found '{word}'",
+                    parts=", ".join(parts),
+                    word=word,
+                )
+            )
+    return dict.fromkeys(words, True)
+
+
 @dataclass(frozen=True, slots=True)
 class Masking:
     """The parts that are masked, and the salt."""
@@ -149,18 +166,7 @@ class Masking:
     @classmethod
     def of(cls, text: str) -> Masking:
         """Parse words of :data:`PARTS`, separated by commas; raises UsageError for another word."""
-        words = [word.strip() for word in text.split(",") if word.strip()]
-        for word in words:
-            if word not in PARTS:
-                raise UsageError(
-                    sentence(
-                        "expected {parts} (any of them, with commas) to mask, found '{word}'",
-                        parts=", ".join(PARTS),
-                        word=word,
-                    )
-                )
-        named: dict[str, Any] = dict.fromkeys(words, True)
-        return cls(**named)
+        return cls(**parse_parts(text, PARTS))
 
     def except_for(self, names: Iterable[str]) -> Masking:
         """The same masking, but user properties called ``names`` stay; UsageError if properties are not masked."""

@@ -4,9 +4,11 @@ touched is there, at its physical offset and its queue offset, and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import golden_stores
@@ -38,41 +40,67 @@ def account(release: str, place: Path, plan: dict, store: Path) -> dict[str, dic
     }
 
 
+class Rounds:
+    """Rounds of damage to copies of one store, and what the real store reads in the store itself and in a mended
+    copy. ``seeds`` has ``count`` rounds for each that the options ask for.
+    """
+
+    def __init__(
+        self, source: Path, request: pytest.FixtureRequest, folder: Path, release: str, count: int = 1
+    ) -> None:
+        self._source, self._folder, self._release = source, folder, release
+        self._plan = plan_of(STORES[release])
+        first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
+        self.seeds = range(first_seed, first_seed + count * rounds)
+        self.untouched = account(release, folder, self._plan, source)
+        self._units = repair_rounds.units_of(source)
+
+    @contextlib.contextmanager
+    def copies(self, seed: int) -> Iterator[tuple[Path, Path]]:
+        """Yield a copy to damage, and the path of a mended one; both are removed after the block."""
+        damaged, mended = self._folder / f"damaged-{seed}", self._folder / f"mended-{seed}"
+        shutil.copytree(self._source, damaged)
+        yield damaged, mended
+        shutil.rmtree(damaged)
+        shutil.rmtree(mended, ignore_errors=True)
+
+    def read(self, store: Path, hits: list, words: tuple) -> tuple[dict[str, dict], set[int]]:
+        """Return what the real store reads, and the offsets of units that were hit. All others must be there."""
+        repaired = account(self._release, self._folder, self._plan, store)
+        touched = {offset for offset, unit in self._units.items() if any(hit.touches(unit) for hit in hits)}
+        whole = {offset: row for offset, row in self.untouched["messages"].items() if offset not in touched}
+        assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, words
+        return repaired, touched
+
+
+def plan_of(name: str) -> dict:
+    plan: dict = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
+    return plan
+
+
 @pytest.mark.parametrize("release", peer.RELEASES)
 def test_the_real_store_has_every_message_that_was_not_touched(
     golden, request: pytest.FixtureRequest, tmp_path: Path, release: str
 ) -> None:
-    first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
-    name = STORES[release]
-    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
-    untouched = account(release, tmp_path, plan, golden(name))
-    before = repair_rounds.units_of(golden(name))
+    rounds = Rounds(golden(STORES[release]), request, tmp_path, release, 2)
     mended = 0
-    for seed in range(first_seed, first_seed + 2 * rounds):
-        rng = random.Random(f"{release} {seed}")
-        damaged, copy = tmp_path / f"damaged-{seed}", tmp_path / f"mended-{seed}"
-        shutil.copytree(golden(name), damaged)
-        hits = repair_rounds.damage_log(rng, damaged) if seed % 2 == 0 else []
-        if not hits:
-            repair_rounds.damage_queues(rng, damaged)
-        if rng.random() < 0.5:
-            (damaged / "abort").touch()
-        fingerprint = golden_stores.fingerprint(damaged)
-        assert main(["repair", str(damaged), "--to", str(copy), "--quiet"]) == 0
-        assert golden_stores.changes(fingerprint, golden_stores.fingerprint(damaged)) == []
-        if copy.exists():
-            mended += 1
-        else:  # nothing of it keeps a start from anything
-            copy = damaged
-        repaired = account(release, tmp_path, plan, copy)
-        touched = {offset for offset, unit in before.items() if any(hit.touches(unit) for hit in hits)}
-        whole = {offset: row for offset, row in untouched["messages"].items() if offset not in touched}
-        assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, (seed, hits)
-        assert not repaired["messages"].keys() - untouched["messages"].keys() - touched, (seed, hits)
-        assert repaired["entries"] == untouched["entries"], (seed, hits)
-        assert repaired["bounds"] == untouched["bounds"], (seed, hits)
-        shutil.rmtree(damaged)
-        shutil.rmtree(copy, ignore_errors=True)
+    for seed in rounds.seeds:
+        with rounds.copies(seed) as (damaged, copy):
+            rng = random.Random(f"{release} {seed}")
+            hits = repair_rounds.damage_log(rng, damaged) if seed % 2 == 0 else []
+            if not hits:
+                repair_rounds.damage_queues(rng, damaged)
+            if rng.random() < 0.5:
+                (damaged / "abort").touch()
+            fingerprint = golden_stores.fingerprint(damaged)
+            assert main(["repair", str(damaged), "--to", str(copy), "--quiet"]) == 0
+            assert golden_stores.changes(fingerprint, golden_stores.fingerprint(damaged)) == []
+            mended += copy.exists()  # there is none if nothing of the damage matters at a start
+            words = (seed, hits)
+            repaired, touched = rounds.read(copy if copy.exists() else damaged, hits, words)
+            assert not repaired["messages"].keys() - rounds.untouched["messages"].keys() - touched, words
+            assert repaired["entries"] == rounds.untouched["entries"], words
+            assert repaired["bounds"] == rounds.untouched["bounds"], words
     assert mended
 
 
@@ -81,39 +109,29 @@ def test_the_real_store_starts_with_files_that_were_cut_lost_renamed_or_overwrit
     golden, request: pytest.FixtureRequest, tmp_path: Path, release: str
 ) -> None:
     """One kind of damage a round; each message that was not touched keeps its bytes, its queue and its queue offset."""
-    first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
-    name = STORES[release]
-    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
-    untouched = account(release, tmp_path, plan, golden(name))
-    before = repair_rounds.units_of(golden(name))
+    rounds = Rounds(golden(STORES[release]), request, tmp_path, release)
     first_kind = peer.RELEASES.index(release)  # with one round each release has another kind
-    for seed in range(first_seed, first_seed + rounds):
-        kind = repair_rounds.FILE_DAMAGE[(seed + first_kind) % len(repair_rounds.FILE_DAMAGE)]
-        rng = random.Random(f"{release} {kind} {seed}")
-        damaged, copy = tmp_path / f"damaged-{seed}", tmp_path / f"mended-{seed}"
-        shutil.copytree(golden(name), damaged)
-        (damaged / "abort").unlink(missing_ok=True)
-        if rng.random() < 0.5:
-            (damaged / "abort").touch()
-        hits = repair_rounds.damage_files(rng, damaged, kind)
-        assert main(["repair", str(damaged), "--to", str(copy), "--quiet", "--release", release[:3]]) == 0
-        repaired = account(release, tmp_path, plan, copy if copy.exists() else damaged)
-        touched = {offset for offset, unit in before.items() if any(hit.touches(unit) for hit in hits)}
-        whole = {offset: row for offset, row in untouched["messages"].items() if offset not in touched}
-        assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, (kind, seed, hits)
-        entries = {place: entry for place, entry in untouched["entries"].items() if entry[0] not in touched}
-        assert {place: repaired["entries"].get(place) for place in entries} == entries, (kind, seed, hits)
-        if kind != "last file cut":
-            assert repaired["bounds"] == untouched["bounds"], (kind, seed, hits)
-        shutil.rmtree(damaged)
-        shutil.rmtree(copy, ignore_errors=True)
+    for seed in rounds.seeds:
+        with rounds.copies(seed) as (damaged, copy):
+            kind = repair_rounds.FILE_DAMAGE[(seed + first_kind) % len(repair_rounds.FILE_DAMAGE)]
+            rng = random.Random(f"{release} {kind} {seed}")
+            (damaged / "abort").unlink(missing_ok=True)
+            if rng.random() < 0.5:
+                (damaged / "abort").touch()
+            hits = repair_rounds.damage_files(rng, damaged, kind)
+            assert main(["repair", str(damaged), "--to", str(copy), "--quiet", "--release", release[:3]]) == 0
+            words = (kind, seed, hits)
+            repaired, touched = rounds.read(copy if copy.exists() else damaged, hits, words)
+            entries = {place: entry for place, entry in rounds.untouched["entries"].items() if entry[0] not in touched}
+            assert {place: repaired["entries"].get(place) for place in entries} == entries, words
+            if kind != "last file cut":
+                assert repaired["bounds"] == rounds.untouched["bounds"], words
 
 
 @pytest.mark.parametrize("release", peer.RELEASES)
 def test_the_real_store_reads_on_behind_a_replaced_file(golden, tmp_path: Path, release: str) -> None:
     """Without the file and the queues 4.9 waits forever, and later releases number the messages behind it anew."""
     name, start, end = "late-queue-flush-5.5.1", 1 << 20, (1 << 20) + (1 << 19)
-    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
     before = repair_rounds.units_of(golden(name))
     damaged, copy = tmp_path / "damaged", tmp_path / "mended"
     shutil.copytree(golden(name), damaged)
@@ -122,7 +140,7 @@ def test_the_real_store_reads_on_behind_a_replaced_file(golden, tmp_path: Path, 
     shutil.rmtree(damaged / "index")  # queries by the keys of the lost messages would find no message there
     (damaged / "abort").unlink()
     assert main(["repair", str(damaged), "--to", str(copy), "--quiet", "--release", release[:3]]) == 0
-    repaired = account(release, tmp_path, plan, copy)
+    repaired = account(release, tmp_path, plan_of(name), copy)
     kept = {offset for offset in before if not start <= offset < end}
     assert kept <= repaired["messages"].keys()
     behind = {

@@ -10,18 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QCheckBox,
-    QDialog,
-    QRadioButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from engine.errors import StoreError
 from viewer.log.log_model import LogModel
+from viewer.log.row_scopes import RowScope, RowScopeBox, row_scopes
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.field_words import MASKS
@@ -64,20 +58,9 @@ class LogExport(QObject):
         """The dialog."""
         if self.session is None:
             return None
-        text, marked, row = self._model.filter.text, len(self._model.markings.marked), self._table.current_row()
-        span, chosen = self._span(), []
-        if span is not None:
-            chosen.append(
-                ExportScope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1]))
-            )
-        scopes = (
-            ExportScope("row", tr("The chosen row"), row is not None and span is None),
-            *chosen,
-            ExportScope("marked", tr("Marked rows: {n:,}", n=marked), bool(marked)),
-            ExportScope("filter", tr("All rows of the filter: {text}", text=text or tr("none")), bool(text)),
-            ExportScope("all", tr("The whole log")),
-        )
-        box = ExportBox(scopes, "span" if span else "filter" if text else "all", Path.home(), self._over)
+        scopes = [*row_scopes(self._model, self._table), RowScope("all", tr("The whole log"))]
+        chosen_scope = "span" if self._span() else "filter" if self._model.filter.text else "all"
+        box = ExportBox(scopes, chosen_scope, Path.home(), self._over)
         box.exportRequested.connect(self.begin)
         box.open()
         return box
@@ -182,15 +165,6 @@ FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ExportScope:
-    """Rows that may be exported: a key, what they are in words, and whether there are any."""
-
-    key: str
-    text: str
-    able: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """The choices made in the export box."""
 
@@ -204,30 +178,16 @@ class Choice:
     """Names of user properties that are kept when ``properties`` are masked."""
 
 
-class ExportBox(QDialog):
+class ExportBox(RowScopeBox):
     """``exportRequested(choice)`` when it is to be done."""
 
     exportRequested = Signal(object)
 
     def __init__(
-        self, scopes: Sequence[ExportScope], first_scope: str, folder: Path, parent: QWidget | None = None
+        self, scopes: Sequence[RowScope], chosen_scope: str, folder: Path, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("export.box")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Export units of the log"))
-        self.setAccessibleName(tr("Export units of the log"))
+        super().__init__("export", tr("Export units of the log"), scopes, chosen_scope, parent)
         self._folder, self._touched = folder, False
-        self._group = QButtonGroup(self)
-        self._scopes: dict[str, QRadioButton] = {}
-        for scope in scopes:
-            button = QRadioButton(scope.text.replace("&", "&&"))
-            button.setObjectName(f"export.scope.{scope.key}")
-            button.setAccessibleName(scope.text)
-            button.setEnabled(scope.able)
-            button.setChecked(scope.key == first_scope)
-            self._group.addButton(button)
-            self._scopes[scope.key] = button
         self.form = ChoiceField()
         self.form.setObjectName("export.form")
         self.form.setAccessibleName(tr("Form"))
@@ -244,21 +204,15 @@ class ExportBox(QDialog):
         self._formed()
 
     def _lay_out(self) -> None:
-        self.resize(px(560), px(400))
         browse, cancel, go = Button(tr("Choose…")), Button(tr("Cancel"), "flat"), Button(tr("Export"), "primary")
-        for button, name in ((browse, "browse"), (cancel, "cancel"), (go, "go")):
-            button.setObjectName(f"export.{name}")
-        browse.clicked.connect(lambda: ask_target(self, self.path.text(), self._chosen))
-        cancel.clicked.connect(self.reject)
-        go.clicked.connect(self._go)
+        actions = {
+            "browse": (browse, lambda: ask_target(self, self.path.text(), self._chosen)),
+            "cancel": (cancel, self.reject),
+            "go": (go, self._go),
+        }
         self.form.currentIndexChanged.connect(lambda _n: self._formed())
         self.path.textEdited.connect(lambda _text: setattr(self, "_touched", True))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(px(20), px(16), px(20), px(16))
-        layout.setSpacing(px(8))
-        layout.addWidget(Label(tr("Rows"), 13, "text", 600))
-        for scope in self._scopes.values():
-            layout.addWidget(scope)
+        layout = self.begin_layout(560, 400, actions)
         layout.addSpacing(px(4))
         layout.addWidget(row(Label(tr("Form"), 13, "text", 600), self.form, self.body, None))
         first_masks, further_masks = list(self.masks.values())[:4], list(self.masks.values())[4:]
@@ -296,11 +250,10 @@ class ExportBox(QDialog):
     @property
     def choice(self) -> Choice:
         """Return the present choices."""
-        scope = next((key for key, button in self._scopes.items() if button.isChecked()), "all")
         key = FORMS[self.form.currentIndex()][0]
         plain = key == "raw"
         return Choice(
-            scope,
+            self.chosen_scope("all"),
             key,
             Path(self.path.text()).expanduser(),
             self.body.isChecked() and not plain,

@@ -9,17 +9,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
 
 from engine.errors import StoreError
-from viewer.log.export import ExportScope
 from viewer.log.log_model import LogModel
 from viewer.log.resend_work import ResendChoice, ResendResult
+from viewer.log.row_scopes import RowScope, RowScopeBox, row_scopes
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment
-from viewer.look.theme import px
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Field, Label
@@ -56,18 +55,9 @@ class LogResend(QObject):
         """Show the box."""
         if self.session is None or self._model.log is None:
             return None
-        text, marked, chosen = self._model.filter.text, len(self._model.markings.marked), self._table.current_row()
-        span = self._span()
-        scopes = [ExportScope("row", tr("The chosen row"), chosen is not None and span is None)]
-        if span is not None:
-            scopes.append(
-                ExportScope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1]))
-            )
-        scopes += [
-            ExportScope("marked", tr("Marked rows: {n:,}", n=marked), bool(marked)),
-            ExportScope("filter", tr("All rows of the filter: {text}", text=text or tr("none")), bool(text)),
-        ]
-        self.box = box = ResendBox(scopes, "span" if span else "row" if chosen is not None else "filter", self._over)
+        has_row = self._table.current_row() is not None
+        chosen_scope = "span" if self._span() else "row" if has_row else "filter"
+        self.box = box = ResendBox(row_scopes(self._model, self._table), chosen_scope, self._over)
         box.planRequested.connect(lambda: self._start(self._plan(box)))
         box.sendRequested.connect(lambda plan: self._start(self._send(box.choice(self), plan)))
         box.finished.connect(self._forget_box)
@@ -196,7 +186,7 @@ def result_text(result: ResendResult) -> str:
     return " · ".join(parts)
 
 
-class ResendBox(QDialog):
+class ResendBox(RowScopeBox):
     """Asks for rows and address. ``planRequested()`` when the summary is wanted, ``sendRequested(plan)`` when the
     messages of the summary are to be sent.
     """
@@ -204,25 +194,12 @@ class ResendBox(QDialog):
     planRequested = Signal()
     sendRequested = Signal(object)
 
-    def __init__(self, scopes: Sequence[ExportScope], first_scope: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("resend.box")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Send again"))
-        self.setAccessibleName(tr("Send again"))
+    def __init__(self, scopes: Sequence[RowScope], chosen_scope: str, parent: QWidget | None = None) -> None:
+        super().__init__("resend", tr("Send again"), scopes, chosen_scope, parent)
         self._plan: ResendPlan | None = None
         self._planned_choice: ResendChoice | None = None
-        self._group = QButtonGroup(self)
-        self.scopes: dict[str, QRadioButton] = {}
-        for scope in scopes:
-            button = QRadioButton(scope.text.replace("&", "&&"))
-            button.setObjectName(f"resend.scope.{scope.key}")
-            button.setAccessibleName(scope.text)
-            button.setEnabled(scope.able)
-            button.setChecked(scope.key == first_scope)
+        for button in self.scope_buttons.values():
             button.toggled.connect(self._changed)
-            self._group.addButton(button)
-            self.scopes[scope.key] = button
         self.address = Field(tr("Broker or name server, HOST:PORT"), code=True)
         self.topic = Field(tr("Topic (empty: the original topics)"), code=True)
         self.rate = Field(tr("Messages a second (empty: no limit)"), code=True)
@@ -250,19 +227,13 @@ class ResendBox(QDialog):
         self._changed()
 
     def _lay_out(self) -> None:
-        self.resize(px(600), px(480))
-        for button, name in ((self.show_button, "show"), (self.cancel, "cancel"), (self.send, "send")):
-            button.setObjectName(f"resend.{name}")
+        actions = {
+            "show": (self.show_button, self.planRequested.emit),
+            "cancel": (self.cancel, self.reject),
+            "send": (self.send, self._send),
+        }
+        layout = self.begin_layout(600, 560, actions)
         self.show_button.setDefault(True)
-        self.show_button.clicked.connect(self.planRequested)
-        self.cancel.clicked.connect(self.reject)
-        self.send.clicked.connect(self._send)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(px(20), px(16), px(20), px(16))
-        layout.setSpacing(px(8))
-        layout.addWidget(Label(tr("Rows"), 13, "text", 600))
-        for scope_button in self.scopes.values():
-            layout.addWidget(scope_button)
         for field in self._fields.values():
             layout.addWidget(field)
         layout.addWidget(self.unknown)
@@ -291,8 +262,7 @@ class ResendBox(QDialog):
             return self._planned_choice
         from engine.resend.store_messages import default_journal
 
-        scope = next((key for key, button in self.scopes.items() if button.isChecked()), "row")
-        offsets, where = source.rows(scope)
+        offsets, where = source.rows(self.chosen_scope("row"))
         assert source.session is not None
         return ResendChoice(
             self.address.text().strip(),

@@ -14,6 +14,7 @@ from engine.inspection import records
 from engine.inspection.rocksdb_rows import FAMILIES, MessageRow, RowSubject
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
+from viewer.pane.message_columns import queue_columns, translated_chip
 from viewer.runtime import places
 from viewer.widgets.columns import (
     Chip,
@@ -25,7 +26,6 @@ from viewer.widgets.columns import (
     moment_column,
     number_column,
     text_column,
-    topic_column,
 )
 from viewer.widgets.table_state import TableState
 
@@ -233,24 +233,11 @@ class RowsModel:
         return TableState("empty", tr(NONE[rows_read.subject]))
 
 
-def _state(line: RowLine) -> Chip:
-    chip = STATES[line.state]
-    return Chip(chip.kind, tr(chip.word))
-
-
-def _verdict(line: RowLine) -> Chip:
-    chip = VERDICTS[line.verdict]
-    return Chip(chip.kind, tr(chip.word))
+_state, _verdict = translated_chip(STATES, "state"), translated_chip(VERDICTS, "verdict")
 
 
 def _to_unit(line: RowLine) -> object | None:
     return places.log(line.physical_offset) if line.row.unit is not None else None
-
-
-def _to_entry(line: RowLine) -> object | None:
-    if line.topic is None or line.queue_id is None or line.queue_offset is None:
-        return None
-    return places.queue(line.topic, line.queue_id, line.queue_offset)
 
 
 def _appearance(line: RowLine) -> RowAppearance | None:
@@ -262,9 +249,7 @@ def rows_kind(subject: RowSubject) -> RecordKind:
     columns: list[Column] = [gutter(12), chip_column("state", words("State"), 110, _state, filterable=False)]
     if subject != "transactions":
         columns.append(moment_column("time", TIMES[subject], 196))
-    columns += [topic_column(width=170), number_column("queueId", words("Queue"), 64)]
-    if subject in {"pop", "index"}:
-        columns.append(number_column("queueOffset", words("Queue offset"), 100, jump=_to_entry))
+    columns += queue_columns(has_offset=subject in {"pop", "index"})
     if subject in {"pop", "transactions"}:
         title = words("Group") if subject == "pop" else words("Producer group")
         columns.append(text_column("group", title, 150, elide="middle", filterable=False))

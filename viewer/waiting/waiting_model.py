@@ -15,6 +15,7 @@ from engine.inspection.waiting import KINDS, ServiceProgress, WaitingMessage, Wa
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, number, span
+from viewer.pane.message_columns import queue_columns, translated_chip
 from viewer.runtime import places
 from viewer.widgets.columns import (
     Chip,
@@ -234,19 +235,11 @@ def _identity(row: WaitingMessage) -> tuple[object, ...]:
     return row.kind, row.topic, row.queue_id, row.queue_offset, row.physical_offset, row.group
 
 
-def _state(row: WaitingMessage) -> Chip:
-    chip = STATES[row.state]
-    return Chip(chip.kind, tr(chip.word))
+_state = translated_chip(STATES, "state")
 
 
 def _to_unit(row: WaitingMessage) -> object | None:
     return places.log(row.physical_offset) if row.physical_offset is not None else None
-
-
-def _to_entry(row: WaitingMessage) -> object | None:
-    if row.topic is None or row.queue_id is None or row.queue_offset is None:
-        return None
-    return places.queue(row.topic, row.queue_id, row.queue_offset)
 
 
 def _appearance(row: WaitingMessage) -> RowAppearance | None:
@@ -307,9 +300,7 @@ WAITING = RecordKind(
         number_column("physicalOffset", words("Physical offset"), 124, jump=_to_unit, elide="never"),
         _why_column(),
         moment_column("since", words("Since"), 186, filterable=False),
-        topic_column("topic", words("Waits in"), 170),
-        number_column("queueId", words("Queue"), 64),
-        number_column("queueOffset", words("Queue offset"), 100, jump=_to_entry),
+        *queue_columns(words("Waits in")),
         text_column("uniqueKey", words("Unique key"), 230, mono=True, elide="middle"),
         _keys_column(),
     ),
