@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.inspection.difference_rows import Differences, Row
+from engine.inspection.difference_rows import Control, Differences, Row
 from viewer.compare.differences_model import verdict_words
 from viewer.compare.pair_rows import NO_END, SIGNS, AlignedTail, DifferenceSpan, DifferenceSpans, joined_spans
 from viewer.look.assets import tr, tr_plural
@@ -15,7 +15,6 @@ from viewer.look.engine_words import engine_words
 if TYPE_CHECKING:
     from engine.inspection.message_alignment import AlignedMessages
     from engine.inspection.snapshot import StoreSnapshot
-    from viewer.runtime.jobs import Control
 
 MAX_SPANS = 100_000
 _SIGN_OF_SIDE = {"here": "own", "there": "other", "differs": "differs"}

@@ -19,7 +19,7 @@ from viewer.compare.difference_tables import KIND, TOTAL, OtherWindowLink, named
 from viewer.compare.differences_model import TOTALS, DifferencesModel
 from viewer.compare.pair_columns import OTHER, OWN
 from viewer.compare.pair_detail import PairDetail
-from viewer.compare.pair_model import PairModel, compare_stores
+from viewer.compare.pair_model import PairModel
 from viewer.compare.pair_rows import PairRow, PairSource
 from viewer.compare.pair_strip import BandExtent, PairStrip, StripContent
 from viewer.compare.pair_table import PairHeads, PairTable
@@ -28,9 +28,10 @@ from viewer.look.engine_words import engine_words
 from viewer.look.theme import px, ui
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
-from viewer.runtime.jobs import Cancelled, Control
+from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.unread import UnreadFiles
+from viewer.runtime.worker import WorkerDied
 from viewer.widgets.basics import Button, Chip, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import fill, splitter, stacked
 from viewer.widgets.choices import ChoiceField
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from viewer.compare.pair_model import ComparedStores
     from viewer.runtime.store_session import StoreSession
 
+COMPARE = "viewer.compare.pair_work:compare_paths"
 SAMPLES = 96
 SAMPLES_AT_ONCE = 16
 
@@ -65,7 +67,7 @@ class ComparePane(Pane):
         self.lists = DifferencesModel()
         self._other: StoreSnapshot | None = None
         self._other_unread: UnreadFiles | None = None
-        self._control: Control | None = None
+        self._comparing: asyncio.Task[Any] | None = None
         self._generation = 0
         self.strip = PairStrip()
         self.table = PairTable(self._read)
@@ -193,8 +195,8 @@ class ComparePane(Pane):
 
     def cancel(self) -> None:
         """Stop comparing. The rows stay."""
-        if self._control is not None:
-            self._control.stop.set()
+        if self._comparing is not None:
+            self._comparing.cancel()
 
     def refresh(self) -> None:
         """Read the rows again. What differs is not compared again by itself: that may take long."""
@@ -288,27 +290,24 @@ class ComparePane(Pane):
         self._show_words()
         self._draw()
         session.jobs.start(self._sample(session, other_store, generation))
-        await self._compare(session, other_store, generation)
+        self._comparing = session.jobs.start(self._compare(session, other_store, generation))
 
     async def _compare(self, session: StoreSession, other_store: StoreSnapshot, generation: int) -> None:
         if not self.model.begin():
             return
         self._show_words()
 
-        def work(control: Control) -> ComparedStores:
-            self._control = control
-            return compare_stores(control, session.snapshot, other_store)
-
         comparison, error = None, ""
+        title = tr("Comparing two stores")
         try:
-            comparison = await session.jobs.run(tr("Comparing two stores"), work)
+            comparison = await session.jobs.in_worker(
+                title, COMPARE, session.path, session.config, Path(self.model.path)
+            )
         except (Cancelled, asyncio.CancelledError):
             pass
-        except (StoreError, OSError) as failure:
+        except (StoreError, OSError, WorkerDied, RuntimeError) as failure:
             error = str(failure)
-        self._control = None
         if generation != self._generation or session is not self.session:
-            other_store.close()
             return
         self.model.end(comparison, error=error)
         if self._other_unread is not None:
@@ -334,8 +333,8 @@ class ComparePane(Pane):
         self.table.set_rows([])
         self.table.set_state(None)
         self.detail.clear()
-        if self._other is not None and self._control is None:
-            self._other.close()  # else the end of the comparison closes it
+        if self._other is not None:
+            self._other.close()
         self._other = self._other_unread = None
 
     # ---- what is shown -----------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def opened(folders: Path, units: list[Message], other_units: list[Message]) -> S
 
 def compared(stores: Stores) -> PairSource:
     """Return the rows as the view shows them once both stores are compared."""
-    result = compare_stores(FakeControl(0, StoppedByTest), *stores)  # type: ignore[arg-type]
+    result = compare_stores(FakeControl(0, StoppedByTest), *stores)
     return PairSource(*stores, result.tail)
 
 

@@ -121,7 +121,7 @@ def test_a_store_that_cannot_be_opened_is_named(qapp, golden, tmp_path: Path) ->
 def test_comparing_can_be_stopped_and_begun_again(qapp, golden) -> None:
     async def drive(pane: ComparePane, session) -> None:
         pane.show_place(Place("compare", name=str(session.path)))
-        await wait_until(lambda: pane._control is not None, "comparing runs")
+        await wait_until(lambda: pane.model.is_running, "comparing runs")
         pane.cancel()
         await wait_until_idle(session.jobs)
         if pane.model.comparison is None:

@@ -40,6 +40,7 @@ JOBS: dict[str, tuple[str, Args]] = {
     "space.work:account": ("consumequeue", lambda _tmp: (False,)),
     "space.work:read_forecast": ("commitlog", lambda _tmp: ()),
     "space.work:map_of": ("commitlog", lambda _tmp: (f"{0:020d}", 100)),
+    "compare.pair_work:compare_paths": ("commitlog", lambda tmp: (sample("orders", tmp / "other"),)),
     "timeline.timeline_work:find_events": ("commitlog", lambda _tmp: ()),
     "runtime.store_work:check": ("index", lambda _tmp: ()),
     "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),
