@@ -23,6 +23,7 @@ from viewer.compare.pair_model import PairModel
 from viewer.compare.pair_rows import PairRow, PairSource
 from viewer.compare.pair_strip import BandExtent, PairStrip, StripContent
 from viewer.compare.pair_table import PairHeads, PairTable
+from viewer.compare.pair_work import config_of, open_as_it_is
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px, ui
@@ -260,10 +261,9 @@ class ComparePane(Pane):
 
     async def _open_other(self, session: StoreSession, path: str, generation: int) -> None:
         def work() -> tuple[StoreSnapshot, bool]:
-            from engine.inspection import open_store
             from engine.inspection.store_differences import share_offsets  # numpy: not before the first rows
 
-            other_store = open_store(Path(path))
+            other_store = open_as_it_is(Path(path), config_of(session.path, Path(path), session.config))
             try:
                 return other_store, share_offsets(session.snapshot, other_store)
             except BaseException:

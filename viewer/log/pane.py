@@ -21,6 +21,7 @@ from engine.codec.message import Unit
 from engine.inspection.lost_units import lost_units
 from viewer.log.columns import unit_kind
 from viewer.log.count import LogCount
+from viewer.log.event_lane import EventLane, LogEvents
 from viewer.log.export import LogExport
 from viewer.log.filter import LogFilter
 from viewer.log.find import LogFind
@@ -33,6 +34,7 @@ from viewer.log.tools import LogTools, SameValueCommands
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
+from viewer.pane.event_words import event_title, message_text
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -46,6 +48,7 @@ from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.inspection.side_index import SideIndex
+    from engine.inspection.timeline.events import TimelineEvent
     from viewer.pane.incident_card import IncidentCard
     from viewer.runtime.settings import Settings
 
@@ -68,6 +71,7 @@ class UnitsPane(Pane):
         self._end_wanted = -1
         self._build()
         self.survey = LogSurvey(self.line)
+        self.events = LogEvents(self.lane)
         self.survey.extentKnown.connect(self._lined)
         model, table = self.model, self.table
         self.filtering = LogFilter(model, self)
@@ -87,6 +91,7 @@ class UnitsPane(Pane):
 
     def _build(self) -> None:
         self.line = LineStrip()
+        self.lane = EventLane(self.line)
         self.table = RecordView("units.table", unit_kind(places.queue), runner=self._read)
         self.table.setAccessibleName(tr("Units of the log"))
         self.table.filters = True
@@ -106,6 +111,7 @@ class UnitsPane(Pane):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
         outer.addWidget(self.line)
+        outer.addWidget(self.lane)
         outer.addWidget(self.split, 1)
         self.lead = self.table
 
@@ -120,6 +126,8 @@ class UnitsPane(Pane):
         self.table.failed.connect(self._failed)
         self.unit.placeRequested.connect(self.placeRequested)
         self.line.offsetChosen.connect(self._on_offset_chosen)
+        self.lane.eventChosen.connect(self._on_event_chosen)
+        self.lane.eventFollowed.connect(self._on_event_followed)
         self.filter.applied.connect(self._filter_applied)
         self.filter.edited.connect(self._filter_edited)
         self.count.counted.connect(self._counted)
@@ -172,6 +180,7 @@ class UnitsPane(Pane):
             part.session = session
         self.filter.set_text("")
         self.survey.set_session(session)
+        self.events.set_session(session)
         self.count.set_session(session)
         if self.incident is not None:
             self.incident.set_session(session)
@@ -233,7 +242,7 @@ class UnitsPane(Pane):
         self.incident.reportRequested.connect(self.reportRequested)
         self.incident.statusText.connect(self.statusMessage)
         self.incident.table.doer = self.table.doer
-        self._outer.insertWidget(1, self.incident)
+        self._outer.insertWidget(2, self.incident)
         set_reading_order(self)
         self.incident.set_session(session)
 
@@ -442,6 +451,21 @@ class UnitsPane(Pane):
 
     def _on_offset_chosen(self, offset: int) -> None:
         self.table.go_to(self.model.place_near(offset), choose=False)
+
+    def _on_event_chosen(self, event: TimelineEvent) -> None:
+        """Choose the unit at which an event shows; the view Timeline chooses the event, too."""
+        if self.session is None:
+            return
+        self.session.choose_event(event)
+        end = self.line.line.written
+        self.go_to(event.physical_offset if event.physical_offset is not None else max(self.line.line.low, end - 1))
+        self.statusMessage.emit(f"{event_title(event)} · {message_text(event)}")
+
+    def _on_event_followed(self, event: TimelineEvent) -> None:
+        """Show an event in the view Timeline."""
+        if self.session is not None:
+            self.session.choose_event(event)
+            self.placeRequested.emit(Place("timeline"))
 
     def next_problem(self, step: int) -> None:
         """Choose the next row that is damaged or doubtful, among the rows held and the findings."""

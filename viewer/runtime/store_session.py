@@ -33,6 +33,8 @@ from viewer.runtime.unread import UnreadFiles, still_unread
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.timeline.events import TimelineEvent
+    from engine.inspection.timeline.timeline import Timeline
     from engine.mapped.reading import Unread
     from engine.patching.patches import Patch
     from viewer.runtime.place_search import ResolvedPlace
@@ -81,6 +83,8 @@ class StoreSession(QObject):
     """An :class:`~viewer.runtime.edit.Edit` of the staged patches that the window's undo takes back."""
     benchChanged = Signal()
     """Other patches are staged."""
+    eventsChanged = Signal()
+    """``timeline`` or ``chosen_event`` is another."""
     tailGrown = Signal()
     """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
@@ -106,6 +110,9 @@ class StoreSession(QObject):
         self.findings: tuple[Any, ...] = ()
         self.incident: Mapping[str, Any] | None = None
         """The ``incident`` of the last check's summary."""
+        self.timeline: Timeline | None = None
+        """The events of the store's past; None while nobody has read them."""
+        self.chosen_event: TimelineEvent | None = None
         self.incident_look = ""
         """How much of it the views show: ``line``, ``card``, ``table``, or as they have room."""
         self._checked_all = False
@@ -247,6 +254,19 @@ class StoreSession(QObject):
         self.findings, self._checked_all = tuple(findings), complete and not self.unread
         self.findingsChanged.emit()
 
+    def set_timeline(self, timeline: Timeline | None) -> None:
+        """Take the events of the store's past that a view has read; None if they are known no more."""
+        events = timeline.events if timeline is not None else []
+        self.timeline = timeline
+        self.chosen_event = next((event for event in events if event == self.chosen_event), None)
+        self.eventsChanged.emit()
+
+    def choose_event(self, event: TimelineEvent) -> None:
+        """Choose an event, for every view that shows it."""
+        if event is not self.chosen_event:
+            self.chosen_event = event
+            self.eventsChanged.emit()
+
     def look_at_incident(self, look: str) -> None:
         """Show a line of it, the card, or also its table, in every view."""
         if look != self.incident_look:
@@ -332,6 +352,7 @@ class StoreSession(QObject):
             self._timer.setInterval(max(POLL_MS, round(20_000 * refreshed.seconds)))
             if refreshed.replaced:
                 self.set_findings((), complete=False)
+                self.set_timeline(None)
                 self.forgotten.emit()
                 self.replaced.emit()
             if self._again:
@@ -383,6 +404,7 @@ class StoreSession(QObject):
         self._counted, self._seen = (), None
         self.tail.read_anew()
         self.set_findings((), complete=False)
+        self.set_timeline(None)
         self.forgotten.emit()
         self.replaced.emit()
         self.look(anyway=True)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.errors import StoreError
 from viewer.look.assets import tr, tr_plural
+from viewer.runtime.places import Place
 from viewer.shell.crumbs import crumbs_of
 from viewer.shell.operation_log import Operations
 from viewer.shell.welcome import remember_store
@@ -149,7 +150,10 @@ class StoreChanges:
                 "The store is shown as {n:,} patches would leave it. Its files are unchanged.",
                 n=len(shown),
             )
-            steps = ((tr("Show the store as it is"), lambda: window.jobs.start(self._read_as(session, ()))), show_list)
+            as_it_is = Place("compare", name=str(session.path))
+            compare = (tr("Compare with the store as it is"), lambda: window.go(as_it_is))
+            look = (tr("Show the store as it is"), lambda: window.jobs.start(self._read_as(session, ())))
+            steps = (look, show_list, compare)
             window.patched.show_state(State("live", sentence, steps=steps))
         else:
             sentence = tr_plural(

@@ -11,11 +11,12 @@ from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.theme import ui
 from viewer.pane import Pane
+from viewer.pane.event_words import CHIPS, message_text
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.worker import WorkerDied
-from viewer.timeline.timeline_model import CHIPS, EVENT, TROUBLE, TimelineModel, evidence_text, message_text
+from viewer.timeline.timeline_model import EVENT, TROUBLE, TimelineModel, evidence_text
 from viewer.widgets.basics import Label, PaneHead
 from viewer.widgets.boxes import stacked
 from viewer.widgets.choices import ChoiceField
@@ -35,6 +36,8 @@ class TimelinePane(Pane):
         self.setObjectName("timeline.pane")
         self.model = TimelineModel()
         self._is_reading = False
+        self._is_filling = False
+        """True while a row is chosen that the user did not choose."""
         self._shown: list[TimelineEvent] = []
         self.kinds = ChoiceField()
         self.kinds.setObjectName("timeline.kind")
@@ -84,6 +87,12 @@ class TimelinePane(Pane):
         if place.name == TROUBLE or place.name in CHIPS:
             self.model.choose(place.name or "")
             self._fill()
+        session = self.session
+        if session is not None and self.model.timeline is None and session.timeline is not None:
+            self.model.take(session.timeline)
+            self._fill()
+        if session is not None and session.chosen_event in self.model.rows:
+            self.table.go_to_row(self.model.row_like(session.chosen_event))
         self.refresh()
 
     def refresh(self) -> None:
@@ -118,6 +127,7 @@ class TimelinePane(Pane):
             self.model.stop()
         else:
             self.model.take(timeline)
+            session.set_timeline(timeline)
         self._fill()
 
     def _choose(self) -> None:
@@ -138,10 +148,13 @@ class TimelinePane(Pane):
         self._fill_choices()
         self.head.set_note(self.model.head_note())
         if self.model.rows != self._shown:  # the same events again leave the chosen row and an open menu alone
-            previous, self._shown = self.table.current_row(), self.model.rows
+            chosen_event = self.session.chosen_event if self.session is not None else None
+            previous, self._shown = self.table.current_row() or chosen_event, self.model.rows
             self.table.set_rows(self.model.rows)
             if self.model.rows:
+                self._is_filling = True
                 self.table.go_to_row(self.model.row_like(previous))
+                self._is_filling = False
         self.table.set_state(state_of(self.model.table_state()))
         self._unknown.setText(self.model.unknown_words())
         self._unknown.setVisible(bool(self._unknown.text()) and bool(self.model.rows))
@@ -150,7 +163,11 @@ class TimelinePane(Pane):
     def _chosen(self, row: TimelineEvent | None) -> None:
         self.message.setText("" if row is None else message_text(row))
         self.evidence.setText("" if row is None else evidence_text(row))
-        if row is not None and self.session is not None and row.physical_offset is not None:
+        if row is None or self.session is None:
+            return
+        if not self._is_filling:
+            self.session.choose_event(row)
+        if row.physical_offset is not None:
             self.session.select(row.physical_offset)
 
     def retheme(self) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine.inspection.timeline.events import TRACE_KINDS, Kind, TimelineEvent
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, moment, span
+from viewer.pane.event_words import CHIPS, message_text
 from viewer.runtime import places
 from viewer.widgets.columns import (
     Chip,
@@ -25,26 +24,6 @@ from viewer.widgets.table_state import TableState
 if TYPE_CHECKING:
     from engine.inspection.timeline.timeline import Timeline
 
-CHIPS: dict[Kind, Chip] = {
-    "crash": Chip("error", words("crash")),
-    "outage": Chip("error", words("outage")),
-    "stall": Chip("warn", words("stall")),
-    "clockStep": Chip("warn", words("clock was set")),
-    "duplicateSend": Chip("warn", words("sent twice")),
-    "redelivery": Chip("warn", words("delivered twice")),
-    "retryStorm": Chip("warn", words("retry storm")),
-    "lateIndex": Chip("note", words("index made late")),
-    "hostChange": Chip("note", words("other broker")),
-    "masterTerm": Chip("note", words("term of a master")),
-    "start": Chip("ok", words("start")),
-    "cleanStop": Chip("ok", words("closed")),
-    "pause": Chip("chat", words("pause")),
-    "topicAppears": Chip("chat", words("new topic")),
-    "deleted": Chip("chat", words("deleted")),
-}
-"""Chips by kind, worst first. Message traces are listed by the command only."""
-_UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-"""A time in a sentence of the engine."""
 TROUBLE = "trouble"
 """The choice of all events that are marked as an error or a warning."""
 LAST_RUN_WORDS = {
@@ -197,15 +176,6 @@ def _time_column() -> Column:
         elide="never",
         filterable=False,
     )
-
-
-def message_text(event: TimelineEvent) -> str:
-    """Return what the files show, in the language and the time zone of the window."""
-    return _UTC_TIME.sub(_window_time, engine_words(event.message))
-
-
-def _window_time(utc_time: re.Match[str]) -> str:
-    return moment(round(datetime.fromisoformat(utc_time[0]).timestamp() * 1000))
 
 
 def evidence_text(event: TimelineEvent) -> str:

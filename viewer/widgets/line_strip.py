@@ -50,6 +50,8 @@ class LineStrip(Canvas):
 
     offsetChosen = Signal(object)
     resized = Signal()
+    lineMoved = Signal()
+    """Offsets are drawn elsewhere now."""
 
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
         super().__init__(name, tr("The log as a line"), HEIGHT, Qt.FocusPolicy.TabFocus, parent=parent)
@@ -172,6 +174,15 @@ class LineStrip(Canvas):
         return [start for _, start in self._labels()]
 
     # ---- geometry ----------------------------------------------------------------------------------------------------
+
+    @property
+    def line(self) -> LogLine:
+        """The line that is drawn."""
+        return self._line
+
+    def x_of(self, offset: int) -> float:
+        """Return the place of an offset, for what stands below the strip."""
+        return self._x(offset)
 
     def _x(self, offset: int) -> float:
         return px(SIDE) + (self.width() - 2 * px(SIDE)) * self._line.share(offset)
@@ -335,6 +346,7 @@ class LineStrip(Canvas):
     def _forget(self) -> None:
         self._ground = self._marks = self._places = None
         self.update()
+        self.lineMoved.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -33,8 +33,8 @@ CHIP_INK = {"unread": "pane", "out": "text2", "chat": "text2", "loop": "error", 
 
 
 def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5, role: str = "") -> None:
-    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉ · unread ⊘ · held (a ring, two bars),
-    around ``c``; in the colour ``role`` where one is given.
+    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉ · unread ⊘ · held (a ring, two bars) ·
+    start ▶, around ``c``; in the colour ``role`` where one is given.
     """
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -49,6 +49,9 @@ def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5, role: str = "") -> 
         p.drawPolygon(QPolygonF([c + corner for corner in corners]))
     elif kind in OWN_MARKS:
         _own_mark(p, kind, c, r)
+    elif kind == "start":
+        corners = [QPointF(-r + 1.5, -r), QPointF(r, 0), QPointF(-r + 1.5, r)]
+        p.drawPolygon(QPolygonF([c + corner for corner in corners]))
     elif kind == "note":
         p.drawEllipse(c, r - 0.5, r - 0.5)
     else:
