@@ -258,16 +258,11 @@ def _overdue_column() -> Column:
     )
 
 
-def _why_column() -> Column:
-    return Column(
-        "why",
-        words("Why"),
-        260,
-        lambda row: engine_words(row.why),
-        lambda row: row.why,
-        tip=lambda row: engine_words(row.why),
-        filterable=False,
-    )
+def _why_column(why: Callable[[Any], Any]) -> Column:
+    def translated(row: Any) -> str:
+        return engine_words(why(row))
+
+    return Column("why", words("Why"), 260, translated, why, tip=translated, filterable=False)
 
 
 def _kind_column() -> Column:
@@ -298,7 +293,7 @@ WAITING = RecordKind(
         text_column("group", words("Group"), 130, elide="middle", filterable=False),
         number_column("tries", words("Tries"), 58, filterable=False),
         number_column("physicalOffset", words("Physical offset"), 124, jump=_to_unit, elide="never"),
-        _why_column(),
+        _why_column(lambda row: row.why),
         moment_column("since", words("Since"), 186, filterable=False),
         *queue_columns(words("Waits in")),
         text_column("uniqueKey", words("Unique key"), 230, mono=True, elide="middle"),
@@ -350,17 +345,7 @@ SERVICE = RecordKind(
             elide="never",
             filterable=False,
         ),
-        Column(
-            "nextOffset",
-            words("Next"),
-            92,
-            lambda service: number(service.next_offset),
-            lambda service: service.next_offset,
-            right=True,
-            mono=True,
-            jump=_to_next,
-            filterable=False,
-        ),
+        number_column("nextOffset", words("Next"), 92, jump=_to_next, filterable=False),
         number_column("endOffset", words("End"), 92, filterable=False),
         Column(
             "remaining",
@@ -373,15 +358,7 @@ SERVICE = RecordKind(
             filterable=False,
         ),
         moment_column("readTo", words("Delivered up to"), 186, filterable=False),
-        Column(
-            "why",
-            words("Why"),
-            260,
-            lambda service: engine_words(service.stalled),
-            lambda service: service.stalled,
-            tip=lambda service: engine_words(service.stalled),
-            filterable=False,
-        ),
+        _why_column(lambda service: service.stalled),
         topic_column("topic", words("Topic"), 180, filterable=False),
         number_column("queueId", words("Queue"), 64, filterable=False),
     ),
