@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from engine.callbacks import Cancelled
 from engine.codec.crc import crc31
-from engine.codec.message import MAGIC_BLANK, Frame, check_frame
+from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6, Frame, check_frame
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, judge_end, read_head
 from engine.inspection.salvage.sources import Source, StoreUnits
 from engine.inspection.salvage.unit_runs import Finds, UnitRun
@@ -35,6 +35,7 @@ _MAX_ATTEMPT_BYTES = 64 << 20
 _MAX_CACHED_PAGES = 4096
 _OVERLAPPING_RUNS = 32
 _MAX_ORPHANS = 64
+_NEAR_BYTES = 1 << 17
 _MAX_BORDERS = 4
 _MAX_PAGE_HEADS = 8
 _I64 = struct.Struct(">q")
@@ -262,11 +263,25 @@ class Reassembly:
         if self._sources[number].start_offset is not None:  # pages of the store's own file that were swapped
             yield from (PagePlace(number, position - start) for position in self._damaged_pages(number))
             return
-        ahead = [
+        ends = [
             (place.shift - shift) // PAGE_BYTES for place in likely if place.source == number and place.shift > shift
         ]
-        for skip in range(1, min(*ahead, MAX_SKIPPED_PAGES + 1) if ahead else MAX_SKIPPED_PAGES + 1):
+        ends += [(other - shift) // PAGE_BYTES + 1 for other in self._shifts_behind(stop, previous)]
+        for skip in range(1, min([MAX_SKIPPED_PAGES + 1, *ends])):
             yield PagePlace(number, shift + skip * PAGE_BYTES)
+
+    def _shifts_behind(self, stop: int, previous: PagePlace) -> list[int]:
+        """Return the shift of the next run near behind ``stop`` in the same source, behind which no page lies.
+
+        It is that of ``previous`` where nothing lies between: then the page is where it was, overwritten.
+        """
+        index = bisect_left(self._starts, stop)
+        for run in self._runs[index : index + _MAX_PAGE_HEADS]:
+            if run.physical_offset > stop + _NEAR_BYTES:
+                break
+            if run.source == previous.source and run.shift >= previous.shift:
+                return [run.shift]
+        return []
 
     def _damaged_pages(self, number: int) -> list[int]:
         """Positions of the pages in the ranges to search, which hold no whole unit of this place."""
@@ -323,11 +338,13 @@ def _frame_of_unit(data: bytes, offset: int, size: int) -> Frame | None:
     """Return the frame of ``data`` if it is a unit of ``size`` bytes at ``offset`` whose body matches its CRC."""
     if len(data) != size or _I64.unpack_from(data, 28)[0] != offset:
         return None
-    frame = check_frame(data, 0, size)
-    if isinstance(frame, str) or frame.size != size:
+    sys_flag = int.from_bytes(data[36:40], "big")
+    start = 88 + (12 if sys_flag & BORN_HOST_V6 else 0) + (12 if sys_flag & STORE_HOST_V6 else 0)
+    length = int.from_bytes(data[start - 4 : start], "big", signed=True)
+    if length and crc31(data[start : start + max(length, 0)]) != int.from_bytes(data[8:12], "big"):
         return None
-    body = data[frame.body : frame.body + frame.body_length]
-    return frame if not body or crc31(body) == int.from_bytes(data[8:12], "big") else None
+    frame = check_frame(data, 0, size)
+    return None if isinstance(frame, str) or frame.size != size else frame
 
 
 def _is_aligned(place: PagePlace, previous: PagePlace) -> bool:
