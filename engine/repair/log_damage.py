@@ -39,14 +39,14 @@ from engine.codec.salvage import Salvage, shorten
 from engine.codec.unit_scan import Blank, Damage
 from engine.errors import CorruptUnit
 from engine.inspection.block_scan import scan_log
-from engine.inspection.lost_units import LostUnit, entry_at, lost_units
+from engine.inspection.lost_units import LostUnit, entries_into, entry_at, lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteBytes
 from engine.repair.queue_numbers import QueuePlace, has_message, has_plain_queues, numbers_around
 from engine.repair.repair import Certainty, Repair
 from engine.rules import mendable
 from engine.sentences import join, plural, sentence
-from engine.system_names import HALF_TOPIC, SCHEDULE_TOPIC
+from engine.system_names import HALF_TOPIC, LMQ_PREFIX, SCHEDULE_TOPIC
 
 NAME = "log"
 MAX_STALE_UNITS = 1000
@@ -54,6 +54,7 @@ MAX_STALE_UNITS = 1000
 MAX_UNITS = 100_000
 """Maximum number of messages in one damaged place; a place with more is left as it is."""
 MAX_DAMAGE_BYTES = 256 << 20
+MAX_LIGHT_ENTRIES = 64
 _BODY_LENGTH_AT = 84
 """Position of BODYLEN in a unit with IPv4 hosts: fields before it can be told from queue entry and neighbours."""
 _CRC_SPAN = range(8, 12)
@@ -243,7 +244,11 @@ class _LogMender:
         if isinstance(following, Unit):
             self._property_crc = props.CRC32 in following.properties
         unplaced = self._without_place.get(damage.offset, [])
-        for lost in self._tiles(damage):
+        for named in self._tiles(damage):
+            lost = named
+            if lost.salvage is None and lost.topic.startswith(LMQ_PREFIX) and unplaced:  # only light queues have it
+                lost = LostUnit(lost.offset, lost.size, *unplaced.pop(), None)
+                plan.is_place_guessed = True
             if lost.offset > place and not self._fill(plan, place, lost.offset, time_before, unplaced):
                 return False
             is_put_right = self._put_right(plan, lost, time_before, max(time_after, time_before))
@@ -321,7 +326,7 @@ class _LogMender:
             queue_id=lost.queue_id,
             queue_offset=lost.queue_offset,
             store_timestamp=time_before,
-            properties=passed_over(lost.topic, lost.queue_id),
+            properties={**passed_over(lost.topic, lost.queue_id), **self._light_properties(lost)},
             property_crc=self._property_crc,
         )
         if data is None:
@@ -330,6 +335,22 @@ class _LogMender:
         self._write(plan, lost.offset, data, sentence("the message {name} is lost: a unit without content", name=name))
         plan.replaced.append(lost)
         return True
+
+    def _light_properties(self, lost: LostUnit) -> dict[str, str]:
+        """Return the properties that name the light queues with entries of a lost message: so they keep their numbers
+        when they are built again.
+        """
+        entries = [
+            entry
+            for entry in entries_into(self._store, lost.offset, lost.offset + 1, MAX_LIGHT_ENTRIES)
+            if entry.topic.startswith(LMQ_PREFIX) and (entry.topic, entry.number) != (lost.topic, lost.queue_offset)
+        ]
+        properties = {
+            props.INNER_MULTI_DISPATCH: ",".join(entry.topic for entry in entries),
+            props.INNER_MULTI_QUEUE_OFFSET: ",".join(str(entry.number) for entry in entries),
+        }
+        room = lost.size - filler.shortest_placeholder(lost.topic, properties, property_crc=self._property_crc)
+        return properties if entries and room >= 0 else {}
 
     def _fill(self, plan: _Plan, start: int, stop: int, time_before: int, unplaced: list[QueuePlace]) -> bool:
         """Cover bytes of which no queue entry is known: with placeholders of messages whose queue offsets are missing,

@@ -6,6 +6,7 @@ Only bytes that differ are changed. Entries of messages that the log does not ho
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +18,22 @@ from numpy.typing import NDArray
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode
 from engine.codec.dtypes import CQ_UNIT
-from engine.codec.message import DEFAULT_DELAY_LEVELS
+from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit, tags_code_of
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
+from engine.errors import CannotRead
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
+from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import read_table
-from engine.mapped.read_only import ReadOnlyFile
+from engine.inspection.tables import light_offsets, read_table
+from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
 from engine.patching.patches import Patch, WriteBytes, WriteFile
+from engine.repair.ext_addresses import stored_entries, with_addresses
 from engine.repair.repair import Repair
 from engine.rules import mendable
+from engine.rules.dispatch_rules import light_entries, names_light_queues, units_of
 from engine.rules.findings import Finding, at_least
 from engine.sentences import plural, sentence
 from engine.system_names import LMQ_PREFIX
@@ -48,15 +53,24 @@ class _Entries:
 
     numbers: list[NDArray[np.int64]] = field(default_factory=list)
     rows: list[NDArray[np.void]] = field(default_factory=list)
+    times: list[NDArray[np.int64]] = field(default_factory=list)
+    """Store times (ms) of the messages."""
+    is_light: bool = False
+    """True if messages of other queues have entries here."""
 
     @property
     def first_offset(self) -> int:
         """The offset in the log of the queue's first message."""
         return int(self.rows[0]["physical_offset"][0])
 
-    def joined(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:
-        """Return all numbers and all entries."""
-        return np.concatenate(self.numbers), np.concatenate(self.rows)
+    def joined(self) -> tuple[NDArray[np.int64], NDArray[np.void], NDArray[np.int64]]:
+        """Return all numbers, entries and store times."""
+        numbers, times = np.concatenate(self.numbers), np.concatenate(self.times)
+        rows: NDArray[np.void] = np.concatenate(self.rows).astype(CQ_UNIT)
+        if not self.is_light:
+            return numbers, rows, times
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], rows[order], times[order]
 
 
 def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
@@ -110,14 +124,31 @@ def _queue_patches(
     patches: list[Patch] = []
     mended = 0
     for key, entries in sorted(expected.items()):
-        numbers, rows = entries.joined()
+        numbers, rows, times = entries.joined()
         if len(numbers) > 1 and int(np.diff(numbers).min()) < 1:
             continue  # two messages claim one queue offset: which of them is right cannot be told from the log
+        if entries.is_light and not _are_numbered(queues[key], numbers, rows):
+            continue
         keeps_tags = f"{key[0]}/{key[1]}" not in tags_named
+        reader = queues[key].reader
+        if reader is not None and reader.ext is not None:
+            rows, keeps_tags = with_addresses(reader, numbers, rows, times, keeps_tags=keeps_tags), False
         of_queue = list(_patches(store, queues[key], numbers, rows, keeps_tags=keeps_tags, is_whole=is_whole))
         patches += of_queue
         mended += bool(of_queue)
     return patches, mended
+
+
+def _are_numbered(queue: _Queue, numbers: NDArray[np.int64], rows: NDArray[np.void]) -> bool:
+    """Return True if the entries of a light queue are at the numbers that the messages say. A broker appends them one
+    behind the other, whatever the messages say.
+    """
+    if not queue.files or queue.reader is None:
+        return len(numbers) < 2 or int(np.diff(numbers).max()) == 1
+    stored = stored_entries(queue.reader, np.arange(queue.reader.raw_end // CQ_UNIT_SIZE))
+    is_used = (stored["size"] > 0) & np.isin(stored["physical_offset"], rows["physical_offset"])
+    places = np.searchsorted(rows["physical_offset"], stored["physical_offset"][is_used])
+    return bool((numbers[places] == np.flatnonzero(is_used)).all())
 
 
 class _Queue(NamedTuple):
@@ -127,6 +158,7 @@ class _Queue(NamedTuple):
     queue_id: int
     folder: Path
     files: Sequence[ReadOnlyFile] = ()
+    reader: QueueReader | None = None
 
     @property
     def key(self) -> Key:
@@ -134,21 +166,21 @@ class _Queue(NamedTuple):
 
 
 def _plain_queues(store: StoreSnapshot) -> Iterator[_Queue]:
-    """Yield the queues that are mended: without ext files, no light queue, no batch queue."""
+    """Yield the queues of entries of 20 bytes."""
     for by_id in store.file_topics().values():
         for queue in by_id.values():
-            if queue.kind == "simple" and queue.ext is None and not queue.topic.startswith(LMQ_PREFIX):
-                yield _Queue(queue.topic, queue.queue_id, queue.folder, queue.files)
+            if queue.kind == "simple":
+                yield _Queue(queue.topic, queue.queue_id, queue.folder, queue.files, queue)
 
 
 def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict[Key, _Queue]:
     """Return the queues of the log's messages that have lost their folder, of topics with plain queues. A deleted topic
-    has none.
+    has none. Light queues are made only where the broker has some: else its configuration turns them off.
     """
     by_topic = store.file_topics()
-    has_ext = any(queue.ext is not None for by_id in by_topic.values() for queue in by_id.values())
-    if store.paths is None or has_ext:
+    if store.paths is None:
         return {}
+    has_light = has_light_queues(store)
     table = read_table(store, "topics.json")
     declared = table.value.get("topicConfigTable") if table is not None else None
     first_of: dict[str, int] = {}
@@ -158,13 +190,23 @@ def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict
     for topic in first_of.keys() - excluded:
         attributes = (declared.get(topic) or {}).get("attributes") if isinstance(declared, dict) else None
         has_batches = any(queue.kind == "batch" for queue in by_topic.get(topic, {}).values())
-        if topic.startswith(LMQ_PREFIX) or has_batches or "BatchCQ" in str(attributes):
+        if (topic.startswith(LMQ_PREFIX) and not has_light) or has_batches or "BatchCQ" in str(attributes):
             excluded.add(topic)
     return {
-        key: _Queue(*key, store.paths.queue_folder(*key))
+        key: _Queue(*key, store.paths.queue_folder(*key), (), _reader_of_lost(store, key))
         for key in expected
         if key[0] not in excluded and key[1] >= 0 and key[1] not in by_topic.get(key[0], {})
     }
+
+
+def _reader_of_lost(store: StoreSnapshot, key: Key) -> QueueReader | None:
+    """Return a reader of a queue whose files are lost, if it has ext files."""
+    assert store.paths is not None
+    cache = DescriptorCache(reading=store.reading)
+    ext = FileSequence((store.paths.ext_folder(*key),), cache)
+    if not ext.files:
+        return None
+    return QueueReader(*key, "simple", FileSequence((store.paths.queue_folder(*key),), cache), store.log, ext)
 
 
 def queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
@@ -190,6 +232,7 @@ def _entries_of_log(
 ) -> tuple[dict[Key, _Entries], bool]:
     """Return the entries of the chosen queues (None: of all), and whether all of the log could be read."""
     topics = TopicTable()
+    has_light = has_light_queues(store)
     expected: dict[Key, _Entries] = {}
     is_whole = True
     for block in scan_log(store.log, crc=False, topics=topics, levels=levels):
@@ -202,6 +245,7 @@ def _entries_of_log(
         rows = EntryRows(units)
         rows.add(block, 0, units)
         rows = rows.select(in_place)
+        store_times = block.store_timestamp[in_place]
         runs = build_runs(rows, 0, rows.count)
         for group in range(len(runs)):
             key = (topics.names[int(runs.topic_id[group])], int(runs.queue_id[group]))
@@ -211,7 +255,44 @@ def _entries_of_log(
             entries = expected.setdefault(key, _Entries())
             entries.numbers.append(rows.queue_offset[runs.row[start:stop]].copy())
             entries.rows.append(runs.entries[start:stop].copy())
+            entries.times.append(store_times[runs.row[start:stop]].copy())
+        unit_rows = np.intersect1d(units_of(block), in_place) if has_light else in_place[:0]
+        if len(unit_rows) and names_light_queues(block, unit_rows):
+            _add_light_entries(store, block, unit_rows, chosen, expected, levels)
     return expected, is_whole
+
+
+def _add_light_entries(
+    store: StoreSnapshot,
+    block: UnitColumns,
+    unit_rows: NDArray[np.int64],
+    chosen: Collection[Key] | None,
+    expected: dict[Key, _Entries],
+    levels: tuple[int, ...],
+) -> None:
+    """Add the entries of queues that units name besides their own."""
+    for row in unit_rows.tolist():
+        unit = store.log.unit_at(int(block.offset[row]), crc=False)
+        if not isinstance(unit, Unit):
+            continue
+        code = tags_code_of(unit.topic, unit.properties, unit.store_timestamp, levels)
+        for name, queue_id, number in light_entries(unit.properties, unit.topic, unit.queue_id):
+            key = (name, queue_id)
+            if chosen is None or key in chosen:
+                entries = expected.setdefault(key, _Entries())
+                entries.is_light = True
+                entries.numbers.append(np.array([number], np.int64))
+                entries.rows.append(np.array([(unit.offset, unit.size, code)], CQ_UNIT))
+                entries.times.append(np.array([unit.store_timestamp], np.int64))
+
+
+def has_light_queues(store: StoreSnapshot) -> bool:
+    """Return True if the broker of the store fills the queues that messages name besides their own."""
+    if any(topic.startswith(LMQ_PREFIX) for topic in store.file_topics()):
+        return True
+    with contextlib.suppress(CannotRead):
+        return light_offsets(store) > 0
+    return False
 
 
 def _patches(

@@ -13,6 +13,8 @@ from broken_stores import BROKEN
 from handmade_stores import LOG_SIZE, HandmadeStore, healthy
 from planted_faults import patch
 
+from engine.cli.main import main
+from engine.codec.message import Unit
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.mapped.disk import RealDisk
@@ -157,3 +159,67 @@ def test_a_queue_without_entries_begins_behind_the_messages_that_the_log_has_no_
             for queue in by_id.values():
                 numbers = [u.queue_offset for u in in_log if (u.topic, u.queue_id) == (topic, queue.queue_id)]
                 assert (queue.min_offset, queue.max_offset) == (numbers[0], numbers[-1] + 1)
+
+
+LIGHT = "consumequeue/%LMQ%user-1/0"
+
+
+@pytest.fixture
+def light_store(golden, tmp_path):
+    return Path(shutil.copytree(golden("broker-lmq"), tmp_path / "store"))
+
+
+def queue_files(root: Path) -> dict[str, bytes]:
+    folder = root / "consumequeue"
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("kind", ["zeros", "a file", "the folder"])
+def test_the_entries_of_a_light_queue_become_what_they_were(light_store, kind):
+    root = light_store
+    before = queue_files(root)
+    (file,) = (root / LIGHT).iterdir()
+    if kind == "zeros":
+        file.write_bytes(file.read_bytes()[:100] + bytes(200) + file.read_bytes()[300:])
+    elif kind == "a file":
+        file.unlink()
+    else:
+        shutil.rmtree(root / LIGHT)
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(root) == before
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("loses_own_queue", [False, True])
+def test_a_placeholder_of_a_light_message_is_in_all_of_its_queues(light_store, loses_own_queue):
+    """Without its own queue only the light queues said where the message was: it became a message of a light topic."""
+    root = light_store
+    units = repair_rounds.units_of(root).values()
+    lost = [unit for unit in units if "INNER_MULTI_DISPATCH" in unit.properties and unit.topic == "OrderEvents"][60]
+    repair_rounds.overwrite_with_zeros(root, lost.offset, lost.size)
+    (root / "abort").touch()
+    if loses_own_queue:
+        shutil.rmtree(root / "consumequeue" / lost.topic / str(lost.queue_id))
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    with open_store(root) as store:
+        unit = store.log.unit_at(lost.offset)
+    assert isinstance(unit, Unit)
+    assert (unit.topic, unit.queue_id, unit.queue_offset) == (lost.topic, lost.queue_id, lost.queue_offset)
+
+    def numbers(message: Unit) -> dict[str, str]:
+        names, offsets = (message.properties[f"INNER_MULTI_{name}"] for name in ("DISPATCH", "QUEUE_OFFSET"))
+        return dict(zip(names.split(","), offsets.split(","), strict=True))
+
+    assert numbers(unit) == numbers(lost)
+
+
+@pytest.mark.golden
+def test_a_queue_with_other_numbers_than_its_messages_say_is_left(golden, tmp_path):
+    """A broker appends the entries of light queues one behind the other, whatever number a message names."""
+    root = Path(shutil.copytree(golden("lmq-5.3.3"), tmp_path / "store"))
+    (file,) = (root / "consumequeue" / "%LMQ%a" / "0").iterdir()
+    file.write_bytes(file.read_bytes()[:100] + bytes(200) + file.read_bytes()[300:])
+    before = queue_files(root)
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(root) == before
