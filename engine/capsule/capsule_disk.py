@@ -164,6 +164,10 @@ class CapsuleDisk(SystemDisk):
                 spans.append((start, stop))
         return spans
 
+    def next_data(self, descriptor: int, position: int, size: int) -> int:
+        """Implement :meth:`ReadingDisk.next_data`: zero bytes are holes."""
+        return next((start for start, _stop in self.extents(descriptor, position, size)), -1)
+
     def is_plain(self, path: str) -> bool:
         """Implement :meth:`ReadingDisk.is_plain`: compiled code cannot read a file of the capsule by itself."""
         return self._relative(path) is None

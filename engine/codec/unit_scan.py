@@ -178,6 +178,8 @@ def _is_real(data: Bytes, position: int, limit: int, base: int, file_end: int) -
 
 
 BLOCK_BYTES = 1 << 20
+FIRST_BLOCK_BYTES = 1 << 17
+"""Bytes that are read first: a view wants the next hundred units, and a search ends at the first one."""
 OVERLAP_BYTES = 64
 
 Item = Unit | Blank | Damage
@@ -225,7 +227,7 @@ def walk_file(
     :func:`decode_entry_item` for a file of a DLedger log.
     """
     position = offset - file.start_offset
-    read_size = BLOCK_BYTES
+    read_size = min(FIRST_BLOCK_BYTES, BLOCK_BYTES)
     while position < file.size:
         try:
             data = file.read(position, read_size)
@@ -291,18 +293,24 @@ def skip_damage(
 
 def find_in_file(file: LogBytes, position: int, end: int) -> int:
     """Return the position of the next real unit or blank of ``file`` in [position, end), −1 if there is none."""
+    block_size = min(FIRST_BLOCK_BYTES, BLOCK_BYTES)
     while position < end:
         data_at = file.next_data(position)
         position = max(position, data_at - OVERLAP_BYTES) if data_at >= 0 else -1
         if position < 0 or position >= end:
             return -1
-        data = file.read(position, BLOCK_BYTES)
+        data = file.read(position, block_size)
         index = find_unit(data, file.start_offset + position, 0, file.start_offset + file.size)
+        is_cut_off = index >= 0 and index + _PAIR.unpack_from(data, index)[0] > len(data)
+        if is_cut_off and len(data) == block_size < BLOCK_BYTES:
+            block_size = BLOCK_BYTES  # more of the unit's fields can be judged
+            continue
         if index >= 0:
             return position + index if position + index < end else -1
-        if len(data) < BLOCK_BYTES:
+        if len(data) < block_size:
             return -1
-        position += BLOCK_BYTES - OVERLAP_BYTES
+        position += block_size - OVERLAP_BYTES
+        block_size = BLOCK_BYTES
     return -1
 
 

@@ -6,7 +6,6 @@ bytes.
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -486,15 +485,7 @@ class _FileBytes:
 
     def next_data(self, position: int) -> int:
         """Position of the next data, as the file system knows it: holes read as zero bytes."""
-        if not self._file.reads_by_itself:
-            return next((max(start, position) for start, stop in self._file.extents(position) if stop > position), -1)
-        descriptor = self._file.descriptor()
-        try:
-            return os.lseek(descriptor, position, os.SEEK_DATA)
-        except OSError as error:
-            return -1 if error.errno == errno.ENXIO else position
-        finally:
-            os.close(descriptor)
+        return self._file.next_data(position)
 
     def is_followed(self) -> bool:
         """Return True if a later file begins with anything but zero bytes."""

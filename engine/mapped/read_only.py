@@ -142,6 +142,17 @@ class ReadOnlyFile:
         finally:
             os.close(descriptor)
 
+    def next_data(self, position: int) -> int:
+        """Return the first position from ``position`` on for which the file system holds data; −1 if there is none.
+
+        Raises :class:`CannotRead`.
+        """
+        descriptor = self.descriptor()
+        try:
+            return self._cache.reading.next_data(descriptor, position, self.size)
+        finally:
+            os.close(descriptor)
+
     def status(self) -> os.stat_result:
         """Return the system's present information about the file. Raises :class:`CannotRead`."""
         info = self._cache.reading.status(self.path, listed=True)

@@ -116,8 +116,14 @@ class ReadingDisk(Protocol):
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
         """Fill ``view`` from ``position`` on, or a part of it; returns the number of bytes."""
 
+    def read_by_path(self, path: str, descriptor: int, size: int, position: int) -> bytes:
+        """Return the same as :meth:`read`; ``path`` is the one with which the descriptor was opened."""
+
     def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
         """Return spans (start, stop) from ``position`` to ``size`` that hold data."""
+
+    def next_data(self, descriptor: int, position: int, size: int) -> int:
+        """Return the first position from ``position`` on that holds data; −1 if there is none before ``size``."""
 
     def is_plain(self, path: str) -> bool:
         """Return True if the system's calls with a descriptor of ``path`` return what this disk returns."""
@@ -158,8 +164,18 @@ class SystemDisk:
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
         return os.preadv(descriptor, [view], position)
 
+    def read_by_path(self, path: str, descriptor: int, size: int, position: int) -> bytes:  # noqa: ARG002
+        return self.read(descriptor, size, position)
+
     def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
         return data_extents(descriptor, position, size)
+
+    def next_data(self, descriptor: int, position: int, size: int) -> int:
+        try:
+            start = os.lseek(descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            return -1 if error.errno == errno.ENXIO else position
+        return start if start < size else -1
 
     def is_plain(self, path: str) -> bool:  # noqa: ARG002
         return type(self) is SystemDisk  # a derived disk may return other bytes
@@ -228,6 +244,12 @@ class Reading:
     def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
         """Return spans (start, stop) from ``position`` to ``size`` that hold data, as far as the file system says."""
         return self._disk.extents(descriptor, position, size)
+
+    def next_data(self, descriptor: int, position: int, size: int) -> int:
+        """Return the first position from ``position`` on that holds data, as far as the system knows; −1 if there is
+        none before ``size``.
+        """
+        return self._disk.next_data(descriptor, position, size)
 
     @property
     def unread(self) -> tuple[Unread, ...]:
@@ -402,7 +424,7 @@ class Reading:
         Returns fewer if the file ends, or has become shorter, which is recorded. Raises :class:`CannotRead`.
 
         """
-        data = self._asked(path, position, partial(self._disk.read, descriptor, size, position))
+        data = self._asked(path, position, partial(self._disk.read_by_path, path, descriptor, size, position))
         if len(data) == size or (position + len(data) == length and length):
             return data
         pieces = [data]
@@ -410,7 +432,9 @@ class Reading:
         while data and read_bytes < size:
             next_position = position + read_bytes
             data = self._asked(
-                path, next_position, partial(self._disk.read, descriptor, size - read_bytes, next_position)
+                path,
+                next_position,
+                partial(self._disk.read_by_path, path, descriptor, size - read_bytes, next_position),
             )
             pieces.append(data)
             read_bytes += len(data)

@@ -278,6 +278,12 @@ class PatchedDisk(SystemDisk):
         file = self._by_identity.get(_identity(os.fstat(descriptor)))
         return data if file is None else _laid_over(file.fitted(data, size, position), position, file.spans)
 
+    def read_by_path(self, path: str, descriptor: int, size: int, position: int) -> bytes:
+        """Implement :meth:`ReadingDisk.read_by_path`: a file is found by its path without asking the system."""
+        data = super().read(descriptor, size, position)
+        file = self._files.get(path) or self._files.get(_absolute(path))
+        return data if file is None else _laid_over(file.fitted(data, size, position), position, file.spans)
+
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
         count = super().read_into(descriptor, view, position)
         file = self._by_identity.get(_identity(os.fstat(descriptor)))
@@ -304,6 +310,19 @@ class PatchedDisk(SystemDisk):
             else:
                 merged.append((start, stop))
         return merged
+
+    def next_data(self, descriptor: int, position: int, size: int) -> int:
+        """Implement :meth:`ReadingDisk.next_data`: a patched span is data, also in a hole."""
+        file = self._by_identity.get(_identity(os.fstat(descriptor)))
+        if file is None:
+            return super().next_data(descriptor, position, size)
+        start = super().next_data(descriptor, position, size if file.length is None else min(file.base_end, size))
+        number = bisect_right(file.spans, position, key=_start_of)
+        if number and position < file.spans[number - 1][0] + len(file.spans[number - 1][1]):
+            return position
+        if number < len(file.spans) and file.spans[number][0] < size:
+            return file.spans[number][0] if start < 0 else min(start, file.spans[number][0])
+        return start
 
     def is_plain(self, path: str) -> bool:
         """Implement :meth:`ReadingDisk.is_plain`: compiled code reads files without patches by itself."""
@@ -406,11 +425,12 @@ def _start_of(span: tuple[int, bytes]) -> int:
 
 def _laid_over(data: bytes, position: int, spans: list[tuple[int, bytes]]) -> bytes:
     """Return ``data``, which begins at ``position``, with ``spans`` over it."""
-    changed: bytearray | None = None
+    pieces: list[bytes | memoryview] = []
+    view, end = memoryview(data), 0
     for start, part in _parts(len(data), position, spans):
-        changed = bytearray(data) if changed is None else changed
-        changed[start : start + len(part)] = part
-    return data if changed is None else bytes(changed)
+        pieces += (view[end:start], part)
+        end = start + len(part)
+    return b"".join((*pieces, view[end:])) if pieces else data
 
 
 def _parts(size: int, position: int, spans: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

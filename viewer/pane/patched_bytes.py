@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from engine.files.layout import parse_file_name
@@ -17,31 +18,64 @@ Changes = Mapping[int, int | None]
 def log_changes(patches: tuple[Patch, ...], start: int, end: int) -> Changes:
     """Return the changed bytes of [start, end) of the commit log."""
     changes: dict[int, int | None] = {}
-    for file, (file_start, file_patches) in _log_patches(patches).items():
-        near = [patch for patch in file_patches if _may_write(patch, start - file_start, end - file_start)]
-        found = file_changes(near, file, start - file_start, end - file_start) if near else {}
-        changes |= {file_start + position: old for position, old in found.items()}
+    for file in _log_files(patches):
+        near = file.near(start - file.start, end - file.start)
+        found = file_changes(near, file.name, start - file.start, end - file.start) if near else {}
+        changes |= {file.start + position: old for position, old in found.items()}
     return changes
 
 
-@lru_cache(maxsize=1)
-def _log_patches(patches: tuple[Patch, ...]) -> Mapping[str, tuple[int, list[Patch]]]:
-    """Return the patches of each log file, with the offset at which the file begins."""
-    by_file: dict[str, tuple[int, list[Patch]]] = {}
-    starts: dict[str, int | None] = {}
-    for patch in patches:
-        if patch.file not in starts:
-            file = Path(patch.file)
-            starts[patch.file] = parse_file_name(file.name) if is_in_log(file) else None
-        start = starts[patch.file]
-        if start is not None:
-            by_file.setdefault(patch.file, (start, []))[1].append(patch)
-    return by_file
+class _LogFile:
+    """The patches of one file of the log, which begins at ``start``."""
+
+    def __init__(self, name: str, start: int) -> None:
+        self.name = name
+        self.start = start
+        self._anywhere: list[tuple[int, Patch]] = []
+        self._by_offset: list[tuple[int, int, WriteBytes]] = []
+        self._longest = 0
+        self._is_sorted = True
+
+    def add(self, number: int, patch: Patch) -> None:
+        """Add the patch with this number."""
+        if isinstance(patch, WriteBytes):
+            self._by_offset.append((patch.offset, number, patch))
+            self._longest = max(self._longest, len(patch.new))
+            self._is_sorted = False
+        else:
+            self._anywhere.append((number, patch))
+
+    def near(self, start: int, end: int) -> list[Patch]:
+        """Return, in their order, the patches that may write into [start, end) of the file: of 10,000 each frame looks
+        only at a few.
+        """
+        if not self._is_sorted:
+            self._by_offset.sort(key=itemgetter(0, 1))
+            self._is_sorted = True
+        first = bisect_left(self._by_offset, start - self._longest, key=itemgetter(0))
+        last = bisect_left(self._by_offset, end, lo=first, key=itemgetter(0))
+        written: list[tuple[int, Patch]] = [(number, patch) for _, number, patch in self._by_offset[first:last]]
+        return [patch for _, patch in sorted([*self._anywhere, *written], key=itemgetter(0))]
 
 
-def _may_write(patch: Patch, start: int, end: int) -> bool:
-    """Return False if the patch writes bytes, and none of them into [start, end) of its file."""
-    return not isinstance(patch, WriteBytes) or (patch.offset < end and patch.offset + len(patch.new) > start)
+_newest: tuple[tuple[Patch, ...], list[_LogFile]] = ((), [])
+
+
+def _log_files(patches: tuple[Patch, ...]) -> list[_LogFile]:
+    """Return the patched files of the log; those of the same tuple are found once."""
+    global _newest  # noqa: PLW0603 (a cache by identity: to hash 10,000 patches takes longer than a frame)
+    if _newest[0] is not patches:
+        files: dict[str, _LogFile | None] = {}
+        for number, patch in enumerate(patches):
+            if patch.file not in files:
+                path = Path(patch.file)
+                start = parse_file_name(path.name) if is_in_log(path) else None
+                files[patch.file] = None if start is None else _LogFile(patch.file, start)
+            file = files[patch.file]
+            if file is not None:
+                file.add(number, patch)
+        _newest = patches, [file for file in files.values() if file is not None]
+    return _newest[1]
 
 
 def file_changes(patches: Iterable[Patch], file: str, start: int, end: int) -> Changes:

@@ -396,3 +396,21 @@ def test_behind_damage_a_unit_without_its_header_is_found_too():
     log = first + b"\xee" * 60 + raw_unit(unit_offset)
     _, damage, next_unit = walk_file(InMemory(log, 0, followed=True), 0, decode=decode_entry_item)
     assert (damage.offset, damage.size, next_unit.offset) == (len(first), 60, unit_offset)
+
+
+@pytest.mark.parametrize("size", [100, 9000, 70_000])
+def test_a_walk_and_a_search_read_little_first_and_find_the_same(monkeypatch, size):
+    """A view that showed 30 rows read a mebibyte for each question."""
+    log = b"".join(raw_unit(BASE + number * UNIT) for number in range(size // UNIT + 1))
+    log = log[: size // 2] + b"\xee" * 3000 + log[size // 2 + 3000 :]
+    results, sizes = [], []
+    for first in (64, 1000, unit_scan.BLOCK_BYTES):
+        monkeypatch.setattr(unit_scan, "FIRST_BLOCK_BYTES", first)
+        file = InMemory(log, BASE)
+        read = file.read
+        file.read = lambda position, count, read=read, sizes=sizes: sizes.append(count) or read(position, count)
+        sizes.clear()
+        found = [unit_scan.find_in_file(file, start, len(log)) for start in (0, 1, UNIT + 5, size // 2)]
+        assert sizes[0] == first
+        results.append((list(walk_file(file, BASE)), found))
+    assert results[0] == results[1] == results[2]

@@ -174,6 +174,29 @@ def test_a_patched_span_in_a_hole_is_data(folder: Path) -> None:
     disk.close()
 
 
+@pytest.mark.parametrize("new_size", [None, 400_000, LARGE + 5000])
+def test_the_next_data_is_that_of_the_patched_copy(folder: Path, tmp_path: Path, new_size: int | None) -> None:
+    """Each look at the Log view of a patched store asked for all data to the end of the file, 5 ms a time."""
+    patches = list(some_patches(folder))
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    apply_patches(copy, PatchList(patches), RealDisk())
+    if new_size is not None:
+        ends = sample_digest(*_ends((copy / "large").read_bytes()))
+        patches.append(ResizeFile(file="large", size=LARGE, new_size=new_size, sample=ends, why=""))
+        os.truncate(copy / "large", new_size)
+    content, size = (copy / "large").read_bytes(), new_size or LARGE
+    disk = PatchedDisk(folder, patches)
+    descriptor = os.open(folder / "large", os.O_RDONLY)
+    for position in (0, 8192, 499_999, 500_040, 500_100, 600_000, size - 1):
+        start = disk.next_data(descriptor, position, size)
+        following = next((n for n in range(position, min(size, len(content))) if content[n]), size)
+        assert position <= start <= following if start >= 0 else following == size
+    assert disk.next_data(descriptor, 500_040, size) == (500_040 if size > 500_040 else -1)
+    os.close(descriptor)
+    disk.close()
+
+
 def test_another_time_of_change_keeps_caches_apart(folder: Path) -> None:
     times = set()
     for new in (b"23", b"aa", b"bb"):
