@@ -262,12 +262,12 @@ def _big_endian(rows: UInt8) -> Int64:
 
 
 def _common_prefix(values: Sequence[bytes]) -> bytes:
-    first, last = min(values), max(values)
+    lowest, highest = min(values), max(values)
     length = next(
-        (n for n, (left, right) in enumerate(zip(first, last, strict=False)) if left != right),
-        min(len(first), len(last)),
+        (n for n, (byte, other_byte) in enumerate(zip(lowest, highest, strict=False)) if byte != other_byte),
+        min(len(lowest), len(highest)),
     )
-    return first[:length]
+    return lowest[:length]
 
 
 def _cut(data: bytes, lengths: Sequence[int]) -> list[bytes]:

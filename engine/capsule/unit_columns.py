@@ -33,7 +33,7 @@ _MAX_ROWS = 1 << 20
 class UnitRows(NamedTuple):
     """Units that follow each other in ``data``: where each begins, its body, and the CRC-32 of that.
 
-    ``kept`` marks units whose body stays.
+    ``has_body`` marks units whose body is stored.
     """
 
     data: UInt8
@@ -41,7 +41,7 @@ class UnitRows(NamedTuple):
     body: Int64
     body_length: Int64
     body_crc: UInt32
-    kept: npt.NDArray[np.bool_]
+    has_body: npt.NDArray[np.bool_]
 
 
 def encode(rows: UnitRows, base: int) -> bytes:
@@ -111,7 +111,7 @@ def read_units(columns: ColumnReader, length: int, base: int, *, header_bytes: i
     born_at = stored_at - columns.numbers(count)
     born_host, store_host = columns.texts(count), columns.texts(count)
     reconsume, prepared, body_length = (columns.numbers(count) for _ in range(3))
-    stored_crc, actual_crc, kept, kept_bodies = _decode_bodies(columns, body_length)
+    stored_crc, actual_crc, has_body, stored_bodies = _decode_bodies(columns, body_length)
     properties = _decode_properties(columns, count)
     topic_bytes = [topic_names[number] for number in topic.tolist()]
     topic_width = np.array([BY_MAGIC[number].topic_width for number in magic.tolist()], np.int64)
@@ -144,11 +144,11 @@ def read_units(columns: ColumnReader, length: int, base: int, *, header_bytes: i
     _write_texts(unit, start + _BORN_HOST, born_host)
     _write_texts(unit, start + store_host_place, store_host)
     body = start + body_place
-    standing_in = ~kept & (body_length >= MIN_STAND_IN_BYTES)
+    standing_in = ~has_body & (body_length >= MIN_STAND_IN_BYTES)
     tails = last_bytes(body_length[standing_in], actual_crc[standing_in])
     ends = (body + body_length)[standing_in] - MIN_STAND_IN_BYTES
     unit[ends[:, None] + np.arange(MIN_STAND_IN_BYTES)] = tails
-    _write_texts(unit, body[kept], kept_bodies)
+    _write_texts(unit, body[has_body], stored_bodies)
     topic_place = body + body_length
     for width in np.unique(topic_width):
         rows = topic_width == width
@@ -163,7 +163,7 @@ def read_units(columns: ColumnReader, length: int, base: int, *, header_bytes: i
 
 def _encode_bodies(out: ColumnWriter, rows: UnitRows) -> None:
     stored = _read(rows.data, rows.start + 8, ">u4").astype(np.uint32)
-    out.flags(rows.kept)
+    out.flags(rows.has_body)
     for plane in stored.astype(">u4").view(np.uint8).reshape(-1, 4).T:
         out.blob(plane.tobytes())
     out.flags(rows.body_crc >> np.uint32(31) == 1)
@@ -171,16 +171,16 @@ def _encode_bodies(out: ColumnWriter, rows: UnitRows) -> None:
     out.number(len(differing))
     out.numbers(differing.astype(np.int64))
     out.numbers(rows.body_crc[differing].astype(np.int64))
-    begin, end = rows.body[rows.kept], (rows.body + rows.body_length)[rows.kept]
+    begin, end = rows.body[rows.has_body], (rows.body + rows.body_length)[rows.has_body]
     out.blob(b"".join(_slices(rows.data, begin, end)))
 
 
 def _decode_bodies(
     columns: ColumnReader, body_length: Int64
 ) -> tuple[UInt32, UInt32, npt.NDArray[np.bool_], list[bytes]]:
-    """Return the stored and the actual CRC-32 of the bodies, which are kept, and these."""
+    """Return the stored and the actual CRC-32 of the bodies, which are stored, and these."""
     count = len(body_length)
-    kept = columns.flags(count)
+    has_body = columns.flags(count)
     planes = [np.frombuffer(columns.blob(), np.uint8) for _ in range(4)]
     stored = np.ascontiguousarray(np.vstack(planes).T).view(">u4").reshape(count).astype(np.uint32)
     actual = stored & np.uint32(0x7FFFFFFF) | columns.flags(count).astype(np.uint32) << np.uint32(31)
@@ -188,12 +188,12 @@ def _decode_bodies(
     differing = columns.numbers(differing_count)
     actual[differing] = columns.numbers(differing_count).astype(np.uint32)
     blob, bodies, position = columns.blob(), [], 0
-    for length in body_length[kept].tolist():
+    for length in body_length[has_body].tolist():
         bodies.append(blob[position : position + length])
         position += length
     if position != len(blob):
         raise BadColumns
-    return stored, actual, kept, bodies
+    return stored, actual, has_body, bodies
 
 
 # -- properties
@@ -271,9 +271,9 @@ def _texts_of(rows: UnitRows, magic: Int64) -> tuple[list[bytes], list[bytes]]:
     sizes = sizes_of(rows)
     topic_place = rows.body + rows.body_length
     width = np.array([BY_MAGIC[number].topic_width for number in magic.tolist()], np.int64)
-    last = rows.data[topic_place + width - 1].astype(np.int64)
-    first = rows.data[topic_place].astype(np.int64)
-    length = np.where(width == 1, last, (first << 8) | last)
+    high_byte = rows.data[topic_place].astype(np.int64)
+    low_byte = rows.data[topic_place + width - 1].astype(np.int64)
+    length = np.where(width == 1, low_byte, (high_byte << 8) | low_byte)
     begin = topic_place + width
     return (
         _slices(rows.data, begin, begin + length),
@@ -297,10 +297,10 @@ def _sums_in_queue(topic: Int64, queue: Int64, differences: Int64) -> Int64:
     steps = differences[order] + np.where(is_first, 0, 1)
     sums = np.cumsum(steps)
     first_rows = np.flatnonzero(is_first)
-    before = np.concatenate((np.zeros(1, np.int64), sums))[first_rows]
+    sums_of_earlier_queues = np.concatenate((np.zeros(1, np.int64), sums))[first_rows]
     lengths = np.diff(np.append(first_rows, len(order)))
     queue_offset = np.empty(len(order), np.int64)
-    queue_offset[order] = sums - np.repeat(before, lengths)
+    queue_offset[order] = sums - np.repeat(sums_of_earlier_queues, lengths)
     return queue_offset
 
 
@@ -332,7 +332,7 @@ def _write_texts(data: UInt8, places: Int64, texts: Sequence[bytes]) -> None:
 
 def _slices(data: UInt8, begin: Int64, end: Int64) -> list[bytes]:
     view = data.data
-    return [bytes(view[first:last]) for first, last in zip(begin.tolist(), end.tolist(), strict=True)]
+    return [bytes(view[start:stop]) for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
 
 def _lengths(texts: Sequence[bytes]) -> Int64:

@@ -329,11 +329,11 @@ class _SourceFile:
 
     def is_hole(self, start: int, size: int) -> bool:
         """Return True if the file system holds no data there."""
-        return not any(first < start + size and last > start for first, last in self._extents)
+        return not any(begin < start + size and end > start for begin, end in self._extents)
 
     def next_data(self, position: int) -> int:
         """Return the position of the next data at or behind ``position``, the file's size if there is none."""
-        return next((max(first, position) for first, last in self._extents if last > position), self.size)
+        return next((max(begin, position) for begin, end in self._extents if end > position), self.size)
 
 
 class _IndexFile:
@@ -385,16 +385,16 @@ class _IndexFile:
         elif len(data) < size:
             self._making.add_bytes(self._writer, self._number, start, size, data)
         else:
-            first = (start - index_columns.HEADER_BYTES) // index_columns.SLOT_BYTES
-            expected = slots[first : first + size // index_columns.SLOT_BYTES]
+            first_slot = (start - index_columns.HEADER_BYTES) // index_columns.SLOT_BYTES
+            expected = slots[first_slot : first_slot + size // index_columns.SLOT_BYTES]
             encoded = index_columns.encode_slots(data, expected)
             self._writer.add(self._number, BlockKind.INDEX_SLOTS, start, size, encoded)
 
     def _write_entries(
         self, start: int, size: int, hashes: npt.NDArray[np.int32], previous: npt.NDArray[np.int32]
     ) -> None:
-        first = (start - self._entries_start) // index_columns.ENTRY_BYTES
-        rows = slice(first, first + size // index_columns.ENTRY_BYTES)
+        first_entry = (start - self._entries_start) // index_columns.ENTRY_BYTES
+        rows = slice(first_entry, first_entry + size // index_columns.ENTRY_BYTES)
         data = self._file.read(start, size)
         if len(data) < size:  # it could be read a moment ago
             raise CannotRead(sentence("the file changed while it was read"), file=self._file.path, offset=start)
@@ -490,8 +490,8 @@ class _LogFile:
             return gap_end
         if not units:
             return 0 if not is_last else self._gap_to_end(data, position)
-        last, frame = units[-1]
-        stop = last + frame.size
+        start, frame = units[-1]
+        stop = start + frame.size
         self._add_run(data[run_start:stop], position, units, has_gaps=has_gaps)
         return stop
 
@@ -534,12 +534,15 @@ class _LogFile:
         self._making.summary.units += len(units)
         data = self._without_secrets(data, units)
         view = memoryview(data)
-        crcs = [crc32(view[at + frame.body : at + frame.body + frame.body_length]) for at, frame in units]
-        kept = [self._is_kept(view, at, frame, crc) for (at, frame), crc in zip(units, crcs, strict=True)]
+        body_places = [position + frame.body for position, frame in units]
+        crcs = [
+            crc32(view[place : place + frame.body_length]) for place, (_, frame) in zip(body_places, units, strict=True)
+        ]
+        has_body = [self._keeps_body(view, *unit, crc) for unit, crc in zip(units, crcs, strict=True)]
         bodies = [
-            LeftOutBody(at + frame.body, frame.body_length, crc)
-            for (at, frame), crc, is_kept in zip(units, crcs, kept, strict=True)
-            if not is_kept
+            LeftOutBody(place, frame.body_length, crc)
+            for place, (_, frame), crc, is_stored in zip(body_places, units, crcs, has_body, strict=True)
+            if not is_stored
         ]
         expected = bytearray(data)
         substitutes = stand_ins([body.length for body in bodies], [body.crc for body in bodies])
@@ -549,11 +552,11 @@ class _LogFile:
         if is_dledger or not has_gaps:
             rows = unit_columns.UnitRows(
                 np.frombuffer(data, np.uint8),
-                np.array([at for at, _ in units], np.int64),
-                np.array([at + frame.body for at, frame in units], np.int64),
+                np.array([position for position, _ in units], np.int64),
+                np.array(body_places, np.int64),
                 np.array([frame.body_length for _, frame in units], np.int64),
                 np.array(crcs, np.uint32),
-                np.array(kept, np.bool_),
+                np.array(has_body, np.bool_),
             )
             kind = BlockKind.DLEDGER_ENTRIES if is_dledger else BlockKind.UNITS
             encode = dledger_columns.encode_entries if is_dledger else unit_columns.encode
@@ -571,19 +574,19 @@ class _LogFile:
         masking = self._making.masking
         if not masking.changes_units:
             return self._without_member_bodies(data, units)
-        return b"".join(masking.unit(data[at : at + frame.size], frame) for at, frame in units)
+        return b"".join(masking.unit(data[start : start + frame.size], frame) for start, frame in units)
 
     def _without_member_bodies(self, data: bytes, units: list[tuple[int, Frame]]) -> bytes:
         """Return ``data`` with filler in the place of the bodies inside of batch units, whose keys stay."""
         changed: bytearray | None = None
-        for at, frame in units:
-            (sys_flag,) = _I32.unpack_from(data, at + _SYS_FLAG)
+        for start, frame in units:
+            (sys_flag,) = _I32.unpack_from(data, start + _SYS_FLAG)
             if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED:
-                start, stop = at + frame.body, at + frame.body + frame.body_length
-                body = without_member_bodies(data[start:stop])
+                body_place = slice(start + frame.body, start + frame.body + frame.body_length)
+                body = without_member_bodies(data[body_place])
                 if body is not None:
                     changed = bytearray(data) if changed is None else changed
-                    changed[start:stop] = body
+                    changed[body_place] = body
         return data if changed is None else bytes(changed)
 
     def _fits(self, kind: BlockKind, start: int, encoded: bytes, expected: bytearray) -> bool:
@@ -593,24 +596,25 @@ class _LogFile:
         except BadColumns:
             return False
 
-    def _is_kept(self, view: memoryview, at: int, frame: Frame, crc: int) -> bool:
+    def _keeps_body(self, view: memoryview, start: int, frame: Frame, crc: int) -> bool:
         """Return True if the unit's body stays: it is too short to hide, the store's own bookkeeping, or damaged."""
         if frame.body_length < MIN_STAND_IN_BYTES:
             return True
-        topic = bytes(view[at + frame.topic : at + frame.topic + frame.topic_length])
-        (sys_flag,) = _I32.unpack_from(view, at + _SYS_FLAG)
-        body = view[at + frame.body : at + frame.body + frame.body_length]
+        topic = bytes(view[start + frame.topic : start + frame.topic + frame.topic_length])
+        (sys_flag,) = _I32.unpack_from(view, start + _SYS_FLAG)
+        body = view[start + frame.body : start + frame.body + frame.body_length]
         if filler.is_stand_in(
-            sys_flag, bytes(body[:_FILLER_HEAD_BYTES]), bytes(view[at + frame.properties : at + frame.size])
+            sys_flag, bytes(body[:_FILLER_HEAD_BYTES]), bytes(view[start + frame.properties : start + frame.size])
         ):
             return True
         if topic in _DELAY_TOPICS:  # a pop checkpoint may wait in the timer for its revive queue
-            topic = decode_properties(bytes(view[at + frame.properties : at + frame.size])).get(REAL_TOPIC, "").encode()
+            properties = decode_properties(bytes(view[start + frame.properties : start + frame.size]))
+            topic = properties.get(REAL_TOPIC, "").encode()
         if topic in _OWN_BODIES or topic.startswith(_REVIVE_PREFIX):
             return True
         if sys_flag & INNER_BATCH and not sys_flag & COMPRESSED and not self._making.masking.changes_units:
             return without_member_bodies(bytes(body)) is not None
-        (stored_crc,) = _U32.unpack_from(view, at + 8)
+        (stored_crc,) = _U32.unpack_from(view, start + 8)
         return stored_crc != crc & MASK and self._making.take_damage(frame.body_length)
 
 

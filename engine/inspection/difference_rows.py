@@ -31,8 +31,8 @@ class Row:
     """A difference between the stores.
 
     ``side`` says which store has it, ``subject`` names it, ``count`` is its number of units or entries, ``size`` their
-    bytes. ``here`` and ``there`` describe what each store holds. Further fields depend on the kind: ``offset`` in the
-    log, topic, queue id and queue offset of a unit or entry, an index entry of each side, the name of the table.
+    bytes. ``text_here`` and ``text_there`` describe what each store holds. Further fields follow the kind: ``offset``
+    in the log, topic, queue id and queue offset of a unit or entry, an index entry of each side, the name of the table.
     """
 
     kind: Kind
@@ -41,8 +41,8 @@ class Row:
     count: int = 1
     size: int | None = None
     fields: str = ""
-    here: str = ""
-    there: str = ""
+    text_here: str = ""
+    text_there: str = ""
     offset: int | None = None
     queue: tuple[str, int, int] | None = None
     index_here: Entry | None = None
@@ -58,15 +58,15 @@ class Row:
 
 @dataclass(slots=True)
 class UnitRange:
-    """Units of one queue on one side: their number, and the first and last queue offset."""
+    """Units of one queue on one side: their number, and the lowest and highest queue offset."""
 
     count: int
-    first: int
-    last: int
+    min_offset: int
+    max_offset: int
 
-    def add(self, count: int, first: int, last: int) -> None:
+    def add(self, count: int, min_offset: int, max_offset: int) -> None:
         self.count += count
-        self.first, self.last = min(self.first, first), max(self.last, last)
+        self.min_offset, self.max_offset = min(self.min_offset, min_offset), max(self.max_offset, max_offset)
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class Differences:
     """Physical offset from which the logs hold other bytes at the same offsets; None if they never do."""
     apart: list[tuple[int, int]] = field(default_factory=list)
     """Ranges of the log, in order, in which messages were paired by what they say."""
-    first: Row | None = None
+    first_row: Row | None = None
     """The difference with the lowest physical offset in the log, except units before the other log's beginning."""
     queues: dict[tuple[str, int], dict[Side, UnitRange]] = field(default_factory=dict)
     """Units that differ, by topic and queue."""
@@ -111,22 +111,22 @@ class Differences:
         if (
             row.kind == "unit"
             and row.end != "head"
-            and (self.first is None or _log_order(row) < _log_order(self.first))
+            and (self.first_row is None or _log_order(row) < _log_order(self.first_row))
         ):
-            self.first = row
+            self.first_row = row
 
     def take(self, differences: Differences) -> None:
         """Take everything from other differences in place of what is here."""
         for name in self.__dataclass_fields__:
             setattr(self, name, getattr(differences, name))
 
-    def count_units(self, side: Side, topic: str, queue_id: int, count: int, first: int, last: int) -> None:
-        """Add units of a queue to the totals; ``first`` and ``last`` are queue offsets."""
+    def count_units(self, side: Side, topic: str, queue_id: int, count: int, min_offset: int, max_offset: int) -> None:
+        """Add units of a queue to the totals, with their lowest and highest queue offset."""
         sides = self.queues.setdefault((topic, queue_id), {})
         if side in sides:
-            sides[side].add(count, first, last)
+            sides[side].add(count, min_offset, max_offset)
         else:
-            sides[side] = UnitRange(count, first, last)
+            sides[side] = UnitRange(count, min_offset, max_offset)
 
     def count_end(self, side: Side, end: Literal["head", "tail"], offset: int | None, units: int, size: int) -> None:
         """Add units that only one store has because the other one ends earlier or begins later."""

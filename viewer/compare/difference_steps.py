@@ -63,7 +63,7 @@ class DifferenceSteps:
         if self._current is None:
             return ""
         row = self.rows[self._current]
-        parts = (tr(SIDE_WORDS[row.side]), row.subject, row.fields, engine_words(row.here or row.there))
+        parts = (tr(SIDE_WORDS[row.side]), row.subject, row.fields, engine_words(row.text_here or row.text_there))
         count = f"{len(self.rows):,}+" if self.is_cut else f"{len(self.rows):,}"
         text = " · ".join(part for part in parts if part)
         return tr("Difference {n:,} of {count}: {what}", n=self._current + 1, count=count, what=text)

@@ -48,12 +48,12 @@ class QueueTotal:
     def place(self, side: Side) -> Place | None:
         """Return the first queue entry of these units, in the store that has it."""
         units = self.sides.get(side)
-        return places.queue(self.topic, self.queue_id, units.first) if units is not None else None
+        return places.queue(self.topic, self.queue_id, units.min_offset) if units is not None else None
 
     def offsets(self) -> str:
         """Return the range of queue offsets in which units differ."""
-        first = min(units.first for units in self.sides.values())
-        last = max(units.last for units in self.sides.values())
+        first = min(units.min_offset for units in self.sides.values())
+        last = max(units.max_offset for units in self.sides.values())
         return f"{first:,}" if first == last else f"{first:,} … {last:,}"
 
 

@@ -98,8 +98,8 @@ def _record(row: Row) -> dict[str, Any]:
         "count": row.count,
         "bytes": row.size,
         "fields": row.fields,
-        "a": row.here,
-        "b": row.there,
+        "a": row.text_here,
+        "b": row.text_there,
         "physicalOffset": row.offset,
         "topic": topic,
         "queueId": queue_id,
@@ -130,7 +130,7 @@ def _unit_of(store: StoreSnapshot, row: Row, side: Side) -> dict[str, Any] | Non
 def _first_difference(
     differences: Differences, store: StoreSnapshot, other_store: StoreSnapshot
 ) -> dict[str, Any] | None:
-    row = differences.first
+    row = differences.first_row
     if row is None:
         return None
     units = _unit_of(store, row, "here"), _unit_of(other_store, row, "there")
@@ -144,7 +144,7 @@ def _queue_totals(differences: Differences) -> list[dict[str, Any]]:
             "topic": topic,
             "queueId": queue_id,
             **{
-                _SIDES[side]: {"count": units.count, "first": units.first, "last": units.last}
+                _SIDES[side]: {"count": units.count, "first": units.min_offset, "last": units.max_offset}
                 for side, units in sides.items()
             },
         }

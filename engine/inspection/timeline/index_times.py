@@ -28,10 +28,10 @@ _NAME = re.compile(r"\d{17}")
 
 @dataclass(frozen=True, slots=True)
 class LateIndexFile:
-    """``made``: when the file was made; ``first_stored``: store time of its first message, at ``offset`` (ms)."""
+    """``created_ms``: when the file was made; ``first_stored``: store time of its first message, at ``offset`` (ms)."""
 
     name: str
-    made: int
+    created_ms: int
     first_stored: int
     offset: int
 
@@ -39,7 +39,7 @@ class LateIndexFile:
 @dataclass(frozen=True, slots=True)
 class IndexTimes:
     """``zone_ms``: the broker's distance from UTC, None if the names do not show it. Then ``unsettled`` are files that
-    are late in every zone, each made at ``made`` or a number of quarters of an hour later.
+    are late in every zone, each made at ``created_ms`` or a number of quarters of an hour later.
     """
 
     late: tuple[LateIndexFile, ...]

@@ -37,7 +37,9 @@ class DuplicateRun:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _KeyedUnits:
+    """Units of one part of the log in the order of their unique keys, which are hashed."""
+
     keys: npt.NDArray[np.uint64]
     offsets: Ints
     times: Ints
@@ -45,11 +47,24 @@ class _Seen:
     flags: npt.NDArray[np.uint8]
 
 
-def _is_repeated(source: _Seen, first: int, seen: _Seen, second: int) -> bool:
-    """Return True unless both units belong to one batch: each attempt to send has a born time of its own."""
-    if source.flags[first] != seen.flags[second] or source.times[first] == seen.times[second]:
-        return False
-    return bool(seen.flags[second] & DELIVERED or source.born[first] != seen.born[second])
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two units with one unique key: the original at ``original_row`` of ``originals``, the repeated one of
+    ``repeats``.
+    """
+
+    originals: _KeyedUnits
+    original_row: int
+    repeats: _KeyedUnits
+    repeat_row: int
+
+    @property
+    def is_repeated(self) -> bool:
+        """False if both units belong to one batch: each attempt to send has a born time of its own."""
+        originals, original, repeats, repeat = self.originals, self.original_row, self.repeats, self.repeat_row
+        if originals.flags[original] != repeats.flags[repeat] or originals.times[original] == repeats.times[repeat]:
+            return False
+        return bool(repeats.flags[repeat] & DELIVERED or originals.born[original] != repeats.born[repeat])
 
 
 @dataclass(slots=True)
@@ -57,36 +72,39 @@ class Duplicates:
     """Finds unique keys that a topic has more than once."""
 
     runs: list[DuplicateRun] = field(default_factory=list)
-    _seen: list[_Seen] = field(default_factory=list)
+    _earlier_units: list[_KeyedUnits] = field(default_factory=list)
 
     def add(self, chunk: Chunk) -> None:
         rows = chunk.rows.select(slice(chunk.begin, chunk.stop))
         rows = rows.select((rows.key != 0) & (rows.flags & (SENT | DELIVERED) != 0))
         order = np.argsort(rows.key, kind="stable")
-        seen = _Seen(rows.key[order], rows.offset[order], rows.stored[order], rows.born[order], rows.flags[order])
+        units = _KeyedUnits(
+            rows.key[order], rows.offset[order], rows.stored[order], rows.born[order], rows.flags[order]
+        )
         topics = rows.topic[order]
-        repeated = np.flatnonzero(seen.keys[1:] == seen.keys[:-1])
-        pairs = [(seen, int(first), int(first) + 1) for first in repeated]
-        for earlier in self._seen:
-            places = np.minimum(np.searchsorted(earlier.keys, seen.keys), max(len(earlier.keys) - 1, 0))
+        repeated_rows = np.flatnonzero(units.keys[1:] == units.keys[:-1])
+        pairs = [_Pair(units, int(row), units, int(row) + 1) for row in repeated_rows]
+        for earlier in self._earlier_units:
+            places = np.minimum(np.searchsorted(earlier.keys, units.keys), max(len(earlier.keys) - 1, 0))
             if len(earlier.keys):
-                hits = np.flatnonzero(earlier.keys[places] == seen.keys)
-                pairs += [(earlier, int(places[hit]), int(hit)) for hit in hits]
-        for source, first, second in sorted(pairs, key=lambda pair: int(seen.offsets[pair[2]])):
-            if _is_repeated(source, first, seen, second):
-                self._note(source, first, seen, second, int(topics[second]))
-        self._seen.append(seen)
-        while sum(len(part.keys) for part in self._seen) > MAX_REMEMBERED and len(self._seen) > 1:
-            self._seen.pop(0)
+                hits = np.flatnonzero(earlier.keys[places] == units.keys)
+                pairs += [_Pair(earlier, int(places[hit]), units, int(hit)) for hit in hits]
+        for pair in sorted(pairs, key=lambda pair: int(units.offsets[pair.repeat_row])):
+            if pair.is_repeated:
+                self._note(pair, int(topics[pair.repeat_row]))
+        self._earlier_units.append(units)
+        while sum(len(part.keys) for part in self._earlier_units) > MAX_REMEMBERED and len(self._earlier_units) > 1:
+            self._earlier_units.pop(0)
 
-    def _note(self, source: _Seen, first: int, seen: _Seen, second: int, topic: int) -> None:
-        is_delivery, time = bool(seen.flags[second] & DELIVERED), int(seen.times[second])
+    def _note(self, pair: _Pair, topic: int) -> None:
+        originals, original, repeats, repeat = pair.originals, pair.original_row, pair.repeats, pair.repeat_row
+        is_delivery, time = bool(repeats.flags[repeat] & DELIVERED), int(repeats.times[repeat])
         for run in reversed(self.runs[-16:]):
             if run.topic == topic and run.is_delivery == is_delivery and abs(time - run.end) <= RUN_MS:
                 run.end, run.count = max(run.end, time), run.count + 1
                 return
-        offsets = int(seen.offsets[second]), int(source.offsets[first])
-        self.runs.append(DuplicateRun(topic, is_delivery, time, time, *offsets, int(source.times[first])))
+        offsets = int(repeats.offsets[repeat]), int(originals.offsets[original])
+        self.runs.append(DuplicateRun(topic, is_delivery, time, time, *offsets, int(originals.times[original])))
 
 
 @dataclass(slots=True)
@@ -113,21 +131,13 @@ class RetryStorms:
         rows = chunk.rows.select(slice(chunk.begin, chunk.stop))
         retried = np.flatnonzero(rows.flags & RETRIED != 0)
         for topic in np.unique(rows.topic[retried]).tolist():
-            own = retried[rows.topic[retried] == topic]
-            for first, last in _busy_runs(rows.stored[own]):
-                units = int(own[last] - own[first]) + 1
-                if last - first + 1 >= STORM_SHARE * units:
-                    times = rows.stored[own]
-                    self._note(
-                        RetryStorm(
-                            topic,
-                            int(times[first]),
-                            int(times[last]),
-                            int(rows.offset[own[first]]),
-                            last - first + 1,
-                            units,
-                        )
-                    )
+            topic_rows = retried[rows.topic[retried] == topic]
+            times = rows.stored[topic_rows]
+            for run_start, run_end in _busy_runs(times):
+                retry_count, units = run_end - run_start + 1, int(topic_rows[run_end] - topic_rows[run_start]) + 1
+                if retry_count >= STORM_SHARE * units:
+                    span = int(times[run_start]), int(times[run_end])
+                    self._note(RetryStorm(topic, *span, int(rows.offset[topic_rows[run_start]]), retry_count, units))
 
     def _note(self, storm: RetryStorm) -> None:
         for earlier in reversed(self.storms[-16:]):
@@ -139,7 +149,7 @@ class RetryStorms:
 
 
 def _busy_runs(times: Ints) -> Iterator[tuple[int, int]]:
-    """Yield (first, last) of the runs in which each minute has enough retries."""
+    """Yield the first and the last row of each run in which every minute has enough retries."""
     ordered = np.maximum.accumulate(times)
     earliest = np.searchsorted(ordered, ordered - RUN_MS)
     busy = np.flatnonzero(np.arange(len(ordered)) - earliest + 1 >= STORM_RETRIES)

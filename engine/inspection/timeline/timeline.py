@@ -140,11 +140,11 @@ class _Finder:
 
     def _add_topics(self, chunk: Chunk) -> None:
         rows = chunk.rows
-        topics, firsts = np.unique(rows.topic[chunk.begin : chunk.stop], return_index=True)
-        for topic, first in zip(topics.tolist(), firsts.tolist(), strict=True):
+        topics, first_places = np.unique(rows.topic[chunk.begin : chunk.stop], return_index=True)
+        for topic, place in zip(topics.tolist(), first_places.tolist(), strict=True):
             if topic >= 0 and topic not in self._seen_topics:
                 self._seen_topics.add(topic)
-                row = chunk.begin + first
+                row = chunk.begin + place
                 if rows.queue_offset[row] == 0:
                     self._first_of_topics.append((topic, int(rows.stored[row]), int(rows.offset[row])))
 
@@ -152,8 +152,8 @@ class _Finder:
         rows = chunk.rows
         hosts = rows.store_host
         for row in (np.flatnonzero(hosts[1:] != hosts[:-1]) + 1).tolist():
-            before, after = hosts[max(row - _STEADY_ROWS, 0) : row], hosts[row : row + _STEADY_ROWS]
-            if chunk.begin <= row < chunk.stop and (before == before[0]).all() and (after == after[0]).all():
+            neighbours = hosts[max(row - _STEADY_ROWS, 0) : row], hosts[row : row + _STEADY_ROWS]
+            if chunk.begin <= row < chunk.stop and all((group == group[0]).all() for group in neighbours):
                 self._events.append(_host_event(chunk, row))
 
     def finish(self) -> Timeline:
@@ -195,26 +195,28 @@ class _Finder:
         crashed: set[int] = set()
         newest = self._timeline.last_stored or 0
         is_replica = self._is_replica()
-        for made in _restarts(index_times):
-            if self._is_name_held_back(made):
+        for late_file in _restarts(index_times):
+            if self._is_name_held_back(late_file):
                 continue
             if is_replica:
-                self._events.append(_late_index_event(made))
+                self._events.append(_late_index_event(late_file))
                 continue
-            gap = next((gap for gap in self._gaps if gap.start < made.made <= gap.end + _RESTART_MARGIN_MS), None)
+            gap = next(
+                (gap for gap in self._gaps if gap.start < late_file.created_ms <= gap.end + _RESTART_MARGIN_MS), None
+            )
             if gap is not None and gap.start not in crashed:
                 crashed.add(gap.start)
-                self._events += _crash_events(made, gap.start, gap.end, gap.offset)
-            elif gap is None and made.made > newest:
-                self._events += _crash_events(made, newest, None, None)
+                self._events += _crash_events(late_file, gap.start, gap.end, gap.offset)
+            elif gap is None and late_file.created_ms > newest:
+                self._events += _crash_events(late_file, newest, None, None)
             elif gap is None:
-                self._events.append(_late_index_event(made))
+                self._events.append(_late_index_event(late_file))
         for unsettled in () if is_replica else index_times.unsettled:
             fitting = [(gap, time) for gap in self._gaps if (time := _time_in(unsettled, gap)) is not None]
             if len(fitting) == 1 and fitting[0][0].start not in crashed:
                 gap, time = fitting[0]
                 crashed.add(gap.start)
-                self._events += _crash_events(replace(unsettled, made=time), gap.start, gap.end, gap.offset)
+                self._events += _crash_events(replace(unsettled, created_ms=time), gap.start, gap.end, gap.offset)
         for run in self._duplicates.runs:
             gap = next((gap for gap in reversed(self._gaps) if _is_repeated_behind(run, gap)), None)
             if gap is not None and gap.start not in crashed:
@@ -222,14 +224,14 @@ class _Finder:
                 self._events.append(_crash_by_redelivery(run, gap))
         return crashed
 
-    def _is_name_held_back(self, made: LateIndexFile) -> bool:
+    def _is_name_held_back(self, late_file: LateIndexFile) -> bool:
         """Return True if the broker's clock went back before: names of index files grow all the same."""
         return any(
             event.kind == "clockStep"
             and event.evidence["clock"] != "producer"
             and event.start is not None
             and event.end is not None
-            and event.end <= made.made <= event.start + LATE_MS
+            and event.end <= late_file.created_ms <= event.start + LATE_MS
             for event in self._events
         )
 
@@ -284,19 +286,21 @@ class _Finder:
                 )
 
     def _add_deleted(self) -> None:
-        first, files = self._store.log.min_offset, self._store.log.files
-        if first <= 0 or not self.scan.units or self._store.paths is None:
+        min_offset, files = self._store.log.min_offset, self._store.log.files
+        if min_offset <= 0 or not self.scan.units or self._store.paths is None:
             return  # one file of a log says nothing about the others
         if any(file.end_offset != later.start_offset for file, later in pairwise(files)):
             return  # files are missing in the middle, too: they may be in other folders
         time = self._timeline.first_stored
         message = sentence(
             "The log begins at offset {offset:,}: {n:,} bytes in front are gone, with everything stored before {time}",
-            offset=first,
-            n=first,
+            offset=min_offset,
+            n=min_offset,
             time=time_text(time or 0),
         )
-        self._events.append(TimelineEvent("deleted", None, time, first, message, "certain", _LOG, {"bytes": first}))
+        self._events.append(
+            TimelineEvent("deleted", None, time, min_offset, message, "certain", _LOG, {"bytes": min_offset})
+        )
 
     def _add_terms(self) -> None:
         for term, position in epoch_positions(self._store).items():
@@ -343,14 +347,14 @@ class _Finder:
             )
             self._events.append(TimelineEvent("cleanStop", ran_until, None, None, message, "likely", "abort", evidence))
             return
-        behind = self._dispatch_lag()
+        lag_bytes = self._dispatch_lag()
         message = sentence(
             "The last run was not closed, it ended at {time} or later: the abort file exists and no process holds the "
             "store. A copy of a running store looks the same",
             time=time_text(ran_until),
         )
-        if behind is not None:
-            evidence["bytesBehindInQueues"] = behind
+        if lag_bytes is not None:
+            evidence["bytesBehindInQueues"] = lag_bytes
         self._events.append(TimelineEvent("crash", ran_until, None, None, message, "likely", "abort", evidence))
 
     def _dispatch_lag(self) -> int | None:
@@ -365,14 +369,14 @@ class _Finder:
 
 def _host_event(chunk: Chunk, row: int) -> TimelineEvent:
     rows = chunk.rows
-    before, after = broker_text(int(rows.store_host[row - 1])), broker_text(int(rows.store_host[row]))
+    old_host, new_host = broker_text(int(rows.store_host[row - 1])), broker_text(int(rows.store_host[row]))
     message = sentence(
         "From here on {host} stored the messages, before it was {before}: another broker, or another address",
-        host=after,
-        before=before,
+        host=new_host,
+        before=old_host,
     )
     times = int(rows.stored[row - 1]), int(rows.stored[row])
-    evidence = {"before": before, "after": after}
+    evidence = {"before": old_host, "after": new_host}
     return TimelineEvent("hostChange", *times, int(rows.offset[row]), message, "certain", _LOG, evidence)
 
 
@@ -380,8 +384,8 @@ def _time_in(unsettled: LateIndexFile, gap: Gap) -> int | None:
     """Return when the file was made if that was in a short outage; None if it was not, whatever the broker's zone."""
     if not gap.is_outage or gap.length > _MAX_UNSETTLED_GAP_MS or gap.start < unsettled.first_stored:
         return None
-    quarters = max(-(-(gap.start - unsettled.made) // ZONE_STEP_MS), 0)
-    time = unsettled.made + quarters * ZONE_STEP_MS
+    quarters = max(-(-(gap.start - unsettled.created_ms) // ZONE_STEP_MS), 0)
+    time = unsettled.created_ms + quarters * ZONE_STEP_MS
     return time if gap.start < time <= gap.end else None
 
 
@@ -391,45 +395,58 @@ def _is_repeated_behind(run: DuplicateRun, gap: Gap) -> bool:
 
 def _restarts(index_times: IndexTimes) -> list[LateIndexFile]:
     """Return the first of each group of files that were made one after the other."""
-    late = sorted(index_times.late, key=lambda file: file.made)
+    late = sorted(index_times.late, key=lambda file: file.created_ms)
     return [
-        file for number, file in enumerate(late) if not number or file.made - late[number - 1].made > _RESTART_MARGIN_MS
+        file
+        for number, file in enumerate(late)
+        if not number or file.created_ms - late[number - 1].created_ms > _RESTART_MARGIN_MS
     ]
 
 
-def _crash_events(made: LateIndexFile, start: int, end: int | None, offset: int | None) -> list[TimelineEvent]:
-    source = f"index/{made.name}"
-    evidence = {"indexFileMade": made.made, "firstMessageStored": made.first_stored, "indexedFrom": made.offset}
+def _crash_events(late_file: LateIndexFile, start: int, end: int | None, offset: int | None) -> list[TimelineEvent]:
+    source = f"index/{late_file.name}"
+    evidence = {
+        "indexFileMade": late_file.created_ms,
+        "firstMessageStored": late_file.first_stored,
+        "indexedFrom": late_file.offset,
+    }
     why = sentence(
         "the index file {file} was made at {made} for messages stored from {first} on. A start after a crash builds "
         "the newest part of the index again; so does a rebuild",
-        file=made.name,
-        made=time_text(made.made),
-        first=time_text(made.first_stored),
+        file=late_file.name,
+        made=time_text(late_file.created_ms),
+        first=time_text(late_file.first_stored),
     )
     crash = sentence(
         "The broker ended without closing the store between {start} and {end}: {why}",
         start=time_text(start),
-        end=time_text(made.made),
+        end=time_text(late_file.created_ms),
         why=why,
     )
-    begin = sentence("The broker started and made the index file {file}", file=made.name)
+    begin = sentence("The broker started and made the index file {file}", file=late_file.name)
     return [
-        TimelineEvent("crash", start, made.made, offset, crash, "likely", source, evidence),
-        TimelineEvent("start", made.made, end, offset, begin, "likely", source, evidence),
+        TimelineEvent("crash", start, late_file.created_ms, offset, crash, "likely", source, evidence),
+        TimelineEvent("start", late_file.created_ms, end, offset, begin, "likely", source, evidence),
     ]
 
 
-def _late_index_event(made: LateIndexFile) -> TimelineEvent:
+def _late_index_event(late_file: LateIndexFile) -> TimelineEvent:
     message = sentence(
         "The index file {file} was made {duration} after its first message was stored: dispatch was behind, the index "
         "was built again, or a replica got the messages later",
-        duration=duration_text(made.made - made.first_stored),
-        file=made.name,
+        duration=duration_text(late_file.created_ms - late_file.first_stored),
+        file=late_file.name,
     )
-    evidence = {"indexFileMade": made.made, "firstMessageStored": made.first_stored}
+    evidence = {"indexFileMade": late_file.created_ms, "firstMessageStored": late_file.first_stored}
     return TimelineEvent(
-        "lateIndex", made.first_stored, made.made, made.offset, message, "likely", f"index/{made.name}", evidence
+        "lateIndex",
+        late_file.first_stored,
+        late_file.created_ms,
+        late_file.offset,
+        message,
+        "likely",
+        f"index/{late_file.name}",
+        evidence,
     )
 
 

@@ -48,15 +48,15 @@ def test_other_log_file_sizes_are_no_differences(folders: Path) -> None:
     result = differences(folders, units, units, (FILE_BYTES, FILE_BYTES // 2))
     assert unit_rows(result) == []
     assert result.alignment == "both"
-    assert result.first is None
+    assert result.first_row is None
 
 
 def test_a_message_that_is_not_in_the_copy_is_the_only_difference(folders: Path) -> None:
     units = messages()
     result = differences(folders, units, units[:50] + units[51:])
     assert unit_rows(result) == [("here", "Paid/0/16", 1)]
-    assert result.first is not None
-    assert result.first.queue == ("Paid", 0, 16)
+    assert result.first_row is not None
+    assert result.first_row.queue == ("Paid", 0, 16)
     assert result.ends == {}
     assert {place: {side: u.count for side, u in sides.items()} for place, sides in result.queues.items()} == {
         ("Paid", 0): {"here": 1}

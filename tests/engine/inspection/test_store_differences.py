@@ -92,8 +92,8 @@ def test_a_unit_that_became_damage_is_one_difference(pair: tuple[Path, Path]) ->
     change(file, position, b"\xff" * 8)
     (row,) = of_kind(differences(store, other_store), "unit")
     assert (row.side, row.size) == ("differs", size)
-    assert "damage" in row.there
-    assert "unit" in row.here
+    assert "damage" in row.text_there
+    assert "unit" in row.text_here
 
 
 def test_the_missing_tail_of_a_shorter_log_is_one_row(pair: tuple[Path, Path]) -> None:
@@ -154,8 +154,8 @@ def test_index_tables_checkpoint_and_state(pair: tuple[Path, Path]) -> None:
     result = differences(store_path, other_path)
     assert {row.subject.split("/")[-1] for row in of_kind(result, "index")} == {"5"}
     (page,) = of_kind(result, "checkpoint")
-    assert (page.subject, page.there) == ("physicMsgTimestamp", "1,700,000,000,000")
-    tables = {row.subject: (row.here, row.there) for row in of_kind(result, "config")}
+    assert (page.subject, page.text_there) == ("physicMsgTimestamp", "1,700,000,000,000")
+    tables = {row.subject: (row.text_here, row.text_there) for row in of_kind(result, "config")}
     assert tables["consumerOffset.json offsetTable.OrderPaid@billing.0"] == ("260", "1234567")
     assert tables["consumerOffset.json added"] == ("", "true")
     assert [row.subject for row in of_kind(result, "state")] == ["abort"]

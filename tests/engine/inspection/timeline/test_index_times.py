@@ -29,7 +29,9 @@ def test_a_file_made_long_after_its_first_message_is_late():
     begins = [BEGIN, BEGIN + 60_000, BEGIN + 120_000]
     names = names_at([begins[0] + 3, begins[1] + 1, begins[2] + 9000])
     times = read_index_times(store_with(zip(names, begins, strict=True)))
-    assert [(file.made, file.first_stored, file.offset) for file in times.late] == [(begins[2] + 9000, begins[2], 200)]
+    assert [(file.created_ms, file.first_stored, file.offset) for file in times.late] == [
+        (begins[2] + 9000, begins[2], 200)
+    ]
 
 
 def test_the_zone_of_the_broker_is_the_one_in_which_most_names_fit():
@@ -44,7 +46,7 @@ def test_names_that_fit_to_no_zone_say_nothing():
     begins = [BEGIN, BEGIN + 60_000]
     times = read_index_times(store_with(zip(names_at(begins, 400_000), begins, strict=True)))
     assert (times.zone_ms, times.late) == (None, ())
-    assert [(file.made - file.first_stored) for file in times.unsettled] == [400_000, 400_000]
+    assert [(file.created_ms - file.first_stored) for file in times.unsettled] == [400_000, 400_000]
 
 
 def test_names_that_are_no_times_are_passed_over():
