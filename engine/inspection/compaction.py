@@ -87,7 +87,7 @@ class CompactedQueue:
         self.log.sequence.require_complete()
         for file in self.log.files:
             for item in self.log.walk(file.start_offset, file.end_offset, crc):
-                if isinstance(item, Unit) or (isinstance(item, Damage) and not _is_unwritten(file, item)):
+                if isinstance(item, Unit) or (isinstance(item, Damage) and not is_unwritten(file, item)):
                     yield item
 
     def units(self) -> Iterator[Unit]:
@@ -101,7 +101,7 @@ class CompactedQueue:
         return item if isinstance(item, Unit) else None
 
 
-def _is_unwritten(file: ReadOnlyFile, damage: Damage) -> bool:
+def is_unwritten(file: ReadOnlyFile, damage: Damage) -> bool:
     """Return True for zero bytes up to the end of a file: compaction leaves the rest of each file empty."""
     if damage.unread or damage.offset + damage.size < file.end_offset:
         return False
@@ -112,17 +112,24 @@ def _is_unwritten(file: ReadOnlyFile, damage: Damage) -> bool:
 def list_compacted(root: Path, cache: DescriptorCache) -> list[CompactedQueue]:
     """The compacted queues of the store at ``root`` by topic and queue id. Raises :class:`CannotRead`."""
     reading = cache.reading
-    logs, queues = root / "compaction" / "compactionLog", root / "compaction" / "compactionCq"
+    logs = root / "compaction" / "compactionLog"
     compacted = []
     for topic_folder in reading.folders(logs):
         for queue_folder in reading.folders(topic_folder, listed=True):
             queue_id = parse_file_name(queue_folder.name)
             if queue_id is None or queue_folder.name != str(queue_id):
                 continue
-            log = FileSequence((queue_folder,), cache)
-            queue = FileSequence((queues / topic_folder.name / queue_folder.name,), cache)
-            compacted.append(CompactedQueue(topic_folder.name, queue_id, log, queue))
+            compacted.append(compacted_at(root, topic_folder.name, queue_id, cache))
     return sorted(compacted, key=lambda item: (item.topic, item.queue_id))
+
+
+def compacted_at(root: Path, topic: str, queue_id: int, cache: DescriptorCache) -> CompactedQueue:
+    """The compacted queue of this name, whether it has files or not."""
+    log, queue = (
+        FileSequence((root / "compaction" / part / topic / str(queue_id),), cache)
+        for part in ("compactionLog", "compactionCq")
+    )
+    return CompactedQueue(topic, queue_id, log, queue)
 
 
 def newer_with_key(queue: CompactedQueue, unit: Unit) -> Unit | None:

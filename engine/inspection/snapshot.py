@@ -30,7 +30,7 @@ from engine.errors import CannotRead, MissingExtra, Undecoded, UsageError
 from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import undecoded
-from engine.inspection.compaction import CompactedQueue, list_compacted
+from engine.inspection.compaction import CompactedQueue, compacted_at, list_compacted
 from engine.inspection.dledger import DLedgerLog, find_folders, find_remains
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
@@ -844,6 +844,10 @@ class StoreSnapshot:
             queues = [] if self.paths is None else list_compacted(self.path, self._cache)
             self._compacted = queues
         return queues
+
+    def compacted_files(self, topic: str, queue_id: int) -> CompactedQueue:
+        """The compacted queue of this name, whether it has files or not."""
+        return compacted_at(self.path, topic, queue_id, self._cache)
 
     def compacted_queue(self, topic: str, queue_id: int) -> CompactedQueue | None:
         """One queue of a compacted topic; None if there is none. Raises :class:`CannotRead`."""

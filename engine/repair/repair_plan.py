@@ -20,6 +20,7 @@ from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
 from engine.repair import (
+    compacted_queues,
     file_lengths,
     index_entries,
     index_links,
@@ -31,6 +32,7 @@ from engine.repair import (
     salvaged_units,
     state_files,
     table_rows,
+    timer_state,
 )
 from engine.repair.lost_keys import lost_key_patches
 from engine.repair.repair import Repair
@@ -53,6 +55,8 @@ NAMES = (
     table_rows.TOPICS_NAME,
     table_rows.OFFSETS_NAME,
     table_rows.DELAY_NAME,
+    timer_state.NAME,
+    compacted_queues.NAME,
     state_files.CHECKPOINT,
     state_files.START,
 )
@@ -204,6 +208,8 @@ def plan_repairs(
         table_rows.TOPICS_NAME: lambda store, state: table_rows.repair_topics(store, state.findings),
         table_rows.OFFSETS_NAME: lambda store, state: table_rows.repair_offsets(store, state.findings),
         table_rows.DELAY_NAME: lambda store, state: table_rows.repair_delay_offsets(store, state.findings),
+        timer_state.NAME: lambda store, state: timer_state.repair_timers(store, state.findings),
+        compacted_queues.NAME: lambda store, state: compacted_queues.repair_compacted(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
         state_files.START: lambda store, state: state_files.repair_start_of_dispatch(store, state.findings),
     }

@@ -83,7 +83,7 @@ class Finding:
     ``expected`` and ``found`` values and further details of the place (``queueOffset``, ``entry``). ``title``
     and ``explanation`` are the rule's. ``command`` is the command to type, with the store's path quoted for a shell.
     ``caused_by`` is the rule whose finding explains this one; ``alone`` is the finding as it is reported if that
-    rule is not checked.
+    rule is not checked. ``kind`` is the variant of the rule.
     """
 
     id: str
@@ -100,6 +100,7 @@ class Finding:
     command: str | None = None
     caused_by: str | None = None
     alone: Finding | None = field(default=None, repr=False, compare=False)
+    kind: str = field(default="", compare=False)
 
     def of_store(self, path: str, config: str | None = None) -> Finding:
         """Return the finding with the store's path, and the configuration options of the check, in its command."""
@@ -292,6 +293,7 @@ class Rule:
             sentence(self.title),
             sentence(self.explanation),
             final_command or None,
+            kind=kind,
         )
         return finding.follows(caused_by) if caused_by else finding
 

@@ -20,6 +20,8 @@ LENGTHS = frozenset({"CL07"})
 TOPICS = frozenset({"CF01", "CF03", "CF07", "CQ11", "CQ14"})
 OFFSETS = frozenset({"CF02", "CF08"})
 DELAY_OFFSETS = frozenset({"CF01", "CF03", "CF09"})
+TIMERS = frozenset({"TM01", "TM02", "TM03", "TM04", "TM05"})
+COMPACTED = frozenset({"CM02", "CM03"})
 
 REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "rocksdb": (DATABASES, sentence("Build the damaged RocksDB of queues again from the commit log")),
@@ -37,6 +39,8 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
         DELAY_OFFSETS,
         sentence("Let delay levels go on with their first message that was not delivered"),
     ),
+    "timers": (TIMERS, sentence("Write the timer log again from the messages that wait")),
+    "compacted": (COMPACTED, sentence("Mend compacted queues from the commit log")),
     "checkpoint": (CHECKPOINT, sentence("Correct the checkpoint")),
     "start-of-dispatch": (LOST_QUEUES, sentence("Let the next start read the log from its first file")),
 }
@@ -46,6 +50,11 @@ ALL = frozenset[str]().union(*(rules for rules, _ in REPAIRS.values()))
 
 _ROCKSDB = sentence("the rows are in a RocksDB, and Storescope writes none")
 _UNRELIABLE = sentence("the log lost its end, or log and tables are of two stores: the offsets may be right")
+_HIDDEN_TIMERS = sentence("damage of the log hides which timer messages were delivered: restore the timer's files")
+_COMPACTED = sentence(
+    "the commit log has deleted the messages; or no file is left that shows the length of these files: give the "
+    "configuration (--config)"
+)
 _DLEDGER = sentence("the other members of the DLedger group have the right entries, and send them")
 
 LEFT: dict[str, Sentence] = {
@@ -95,8 +104,8 @@ LEFT: dict[str, Sentence] = {
     "CL14": sentence("the store does not say which of the two belongs to it, the log or the queues"),
     "CL15": sentence("the messages are gone: a replica, a disk image (--from) or their producers may have them"),
     "CM01": sentence("nothing has to be mended: this is how compacted topics are kept"),
-    "CM02": sentence("the commit log has deleted these messages: only a backup or a replica has compaction/"),
-    "CM03": sentence("the commit log has deleted these messages: only a backup or a replica has compaction/"),
+    "CM02": _COMPACTED,
+    "CM03": _COMPACTED,
     "CQ01": sentence("the commit log does not hold all messages of the queue, so its entries cannot be written again"),
     "CQ03": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ04": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
@@ -148,11 +157,11 @@ LEFT: dict[str, Sentence] = {
     "RP01": sentence("the log lacks the messages in between; or storescope dispatch builds queues of this form"),
     "RP02": sentence("the queue entries do not say which messages were in the missing file: restore it"),
     "RP03": sentence("the queue entries do not say which messages are missing in between: restore the log"),
-    "TM01": sentence("restore timercheck together with timerlog and timerwheel"),
-    "TM02": sentence("the timer log has only the places of these messages, and other bytes are there now"),
-    "TM03": sentence("restore timercheck together with timerlog and timerwheel"),
-    "TM04": sentence("restore timercheck together with timerlog and timerwheel"),
-    "TM05": sentence("no start delivers them: send them again (storescope resend)"),
+    "TM01": _HIDDEN_TIMERS,
+    "TM02": sentence("the log has deleted these messages, and no other file of the store has them"),
+    "TM03": _HIDDEN_TIMERS,
+    "TM04": _HIDDEN_TIMERS,
+    "TM05": sentence("the timer passes over messages of this size: raise maxMessageSize, and send them again"),
     "TM06": _ROCKSDB,
     "TS01": sentence("no other file of the store has these bytes: only a backup of the tiered storage does"),
 }

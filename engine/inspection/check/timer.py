@@ -167,8 +167,14 @@ class _Timers:
 
     @cached_property
     def _undelivered(self) -> np.ndarray:
-        """Offset and due time (ms) of messages that the timer passed over although the log goes on behind that time."""
-        return self.deliveries.passed_over(self.newest - _SETTLE_MS) if self.deliveries is not None else _NO_MESSAGES
+        """Offset and due time (ms) of messages that the timer passed over although the log goes on behind that time.
+
+        A message with a unit in a slot that is read later was not passed over.
+        """
+        if self.deliveries is None:
+            return _NO_MESSAGES
+        rows = self.deliveries.passed_over(self.newest - _SETTLE_MS)
+        return rows if self.log is None else rows[~np.isin(rows["offset"], self.log.waiting["physical_offset"])]
 
     @cached_property
     def _are_all_in_wheel(self) -> bool:

@@ -25,22 +25,27 @@ Int64 = npt.NDArray[np.int64]
 
 _MAX_ROWS = 1 << 20
 """Units whose hashes are collected before those that were delivered are removed."""
+_NO_LIMIT = 1 << 62
 _PENDING = np.dtype([("key", np.int64), ("offset", np.int64), ("due", np.int64)])
 
 
 class TimerDeliveries:
     """Timer messages and their deliveries, block by block in the order of the log.
 
-    Nothing is collected while a broker runs, or if no timer message has left the wheel yet.
+    Nothing is collected while a broker runs, or if no timer message has left the wheel yet; ``of_all``: messages that
+    the timer has not read, or that are not due, are collected too. Those without a unique key are then in ``keyless``,
+    with their due times.
     """
 
-    def __init__(self, store: StoreSnapshot, topics: TopicTable) -> None:
+    def __init__(self, store: StoreSnapshot, topics: TopicTable, *, of_all: bool = False) -> None:
         self._topics = topics
         self._pending: list[np.ndarray] = []
         self._delivered: list[Int64] = []
         self._rows = 0
-        self._check = _read_progress(store)
+        self._check = _Progress(_NO_LIMIT, _NO_LIMIT) if of_all else _read_progress(store)
         self.is_active = self._check is not None and store.lock_state != "held"
+        self.keyless: list[tuple[int, int]] = []
+        self.is_damaged = False
 
     def block(self, columns: UnitColumns, good: npt.NDArray[np.bool_]) -> None:
         """Collect a block of units; ``good`` marks the units that are at their own offset."""
@@ -59,6 +64,7 @@ class TimerDeliveries:
     def damage(self) -> None:
         """Forget what waited in front of bytes that cannot be read: it may have been delivered there."""
         self._pending, self._delivered, self._rows = [], [], 0
+        self.is_damaged = True
 
     def passed_over(self, newest: int) -> np.ndarray:
         """Return ``offset`` and ``due`` (ms) of each message that was due at or before ``newest`` (ms), in the order of
@@ -85,9 +91,11 @@ class TimerDeliveries:
         for row, due_text, key, recalled in zip(rows.tolist(), dues, keys, recalls, strict=True):
             if recalled is not None:
                 self._add_delivered([recalled, recalled.rpartition(b"+")[2], key])
-            elif key is not None and due_text is not None and due_text.isdigit() and len(due_text) < 19:
+            elif due_text is not None and due_text.isdigit() and len(due_text) < 19:
                 due = int(due_text)
-                if due < self._check.last_read_time:
+                if key is None:
+                    self.keyless.append((int(columns.offset[row]), due))
+                elif due < self._check.last_read_time:
                     pending.append((hash(key), int(columns.offset[row]), due))
         if pending:
             self._pending.append(np.array(pending, _PENDING))
