@@ -262,7 +262,7 @@ class RepairBox(QDialog):
         """Take or leave a patch, or show the place of one."""
         if isinstance(target, TogglePatch):
             patch_row = self.model.rows()[target.n - 1]
-            self.model.take_patch(target.n, taken=not patch_row.taken)
+            self.model.take_patch(target.n, is_taken=not patch_row.is_taken)
         else:
             self.placeRequested.emit(target)
 
@@ -278,7 +278,7 @@ class RepairBox(QDialog):
             return
         if patch_row.repair is None and patch_row.patch in self.session.bench.edits:
             self.session.bench.drop(patch_row.patch, tr("remove {what}", what=tr("patch {n}", n=patch_row.n)))
-        elif patch_row.taken:
+        elif patch_row.is_taken:
             self._followed(TogglePatch(patch_row.n))
 
     def ask_edit(self, kind: str) -> None:
@@ -309,8 +309,8 @@ class RepairBox(QDialog):
 
     def toggle_look(self) -> None:
         """Show the store in all views as the taken patches would leave it; if it is shown so, as it is."""
-        taken = self.model.taken
-        patches = () if taken == self.session.patches else taken
+        taken_patches = self.model.taken_patches
+        patches = () if taken_patches == self.session.patches else taken_patches
         self.session.jobs.start(self._look(patches))
 
     async def _look(self, patches: tuple[Patch, ...]) -> None:
@@ -363,7 +363,7 @@ class RepairBox(QDialog):
         if in_store(self.session.path, target):
             self._tell(tr("Nothing is written into the store: choose another folder."))
             return
-        patches = self.model.taken
+        patches = self.model.taken_patches
 
         def saved(_none: object) -> None:
             self.model.saved = patches, str(target)
@@ -394,7 +394,7 @@ class RepairBox(QDialog):
 
     def copy_to(self, target: Path) -> None:
         """Write a mended copy: a job that can be stopped."""
-        patches = self.model.taken
+        patches = self.model.taken_patches
         if patches and not self._writing:
             self._writing = COPYING
             self.session.jobs.start(self._copy(patches, target.absolute()))
@@ -429,7 +429,7 @@ class RepairBox(QDialog):
 
     def ask_apply(self) -> None:
         """Show what would be written into the store, and ask."""
-        patches = self.model.taken
+        patches = self.model.taken_patches
         if not patches or self._writing:
             return
         current, patched = self.model.current, self.model.patched
@@ -555,7 +555,7 @@ class RepairBox(QDialog):
             tick.setProperty("repair", repair.name)
             tick.setFont(ui(13, 600))
             tick.setChecked(repair.name not in self.session.bench.state.left_repairs)
-            tick.toggled.connect(lambda taken, name=repair.name: self.model.take(name, taken=taken))
+            tick.toggled.connect(lambda is_taken, name=repair.name: self.model.take(name, is_taken=is_taken))
             self.ticks.append(tick)
             lines = [Label(text, 12, role, wrap=True, select=True) for role, text in repair_lines(repair)]
             layout.addWidget(tick)
@@ -587,11 +587,11 @@ class RepairBox(QDialog):
         self.progress.set_part(None)
         self.stop.setVisible(busy)
         self.again.setVisible(bool(model.error) and not busy and self.session.snapshot.kind == "store")
-        can_write = bool(model.taken) and model.is_planned and not model.misfit and not self._writing
+        can_write = bool(model.taken_patches) and model.is_planned and not model.misfit and not self._writing
         for button in (self.save, self.write, self.apply):
             button.setEnabled(can_write)
         self.undo_change.setEnabled(not self._writing and self.session.snapshot.kind == "store")
-        command = model.command(STORE) if model.taken else []
+        command = model.command(STORE) if model.taken_patches else []
         for part in (self.command, self.copy_command):
             part.setVisible(bool(command))
         self.command.setText(self.session.command_line(command) if command else "")
@@ -606,12 +606,12 @@ class RepairBox(QDialog):
         )
         self.compared.set_state(None if current is not None else waits)
         self.compared_head.set_note(
-            loss_headline(current, patched if model.taken else None) if current is not None else ""
+            loss_headline(current, patched if model.taken_patches else None) if current is not None else ""
         )
         shown = self.session.patches
-        is_shown = bool(shown) and shown == model.taken
+        is_shown = bool(shown) and shown == model.taken_patches
         self.as_patched.setText(tr("Show the store as it is") if is_shown else tr("Show the store as patched"))
-        self.as_patched.setEnabled((is_shown or (bool(model.taken) and not model.misfit)) and not self._writing)
+        self.as_patched.setEnabled((is_shown or (bool(model.taken_patches) and not model.misfit)) and not self._writing)
 
     def _show_patches(self) -> None:
         model, bench = self.model, self.session.bench
@@ -627,7 +627,7 @@ class RepairBox(QDialog):
         elif model.offered and not model.chosen:
             waits = State("hint", tr("No repair is chosen."))
         self.patches.set_state(None if rows else waits)
-        count = len(model.taken)
+        count = len(model.taken_patches)
         self.patches_head.set_note(
             tr_plural("{taken:,} of {n:,} patch taken", "{taken:,} of {n:,} patches taken", n=len(rows), taken=count)
             if rows

@@ -90,47 +90,46 @@ class RepairModel:
         return (*(self.plan.patches if self.plan is not None else ()), *self.bench.edits)
 
     @property
-    def taken(self) -> tuple[Patch, ...]:
+    def taken_patches(self) -> tuple[Patch, ...]:
         """The patches that are not left out."""
-        return self.bench.taken(self.plan.patches if self.plan is not None else ())
+        return self.bench.taken_patches(self.plan.patches if self.plan is not None else ())
 
     @property
     def patched(self) -> State | None:
         """The store as the taken patches would leave it; None if that is not known."""
-        taken = self.taken
+        patches = self.taken_patches
         if not self.is_planned:
             return None
-        if not taken:
+        if not patches:
             return self.current
-        if self.plan is not None and taken == self.plan.patches:
+        if self.plan is not None and patches == self.plan.patches:
             return self.plan.mended
-        return self._judged.get(taken)
+        return self._judged.get(patches)
 
     @property
     def misfit(self) -> str:
         """The reason why the taken patches do not fit to the store together; "" if they do."""
-        return self._misfits.get(self.taken, "")
+        return self._misfits.get(self.taken_patches, "")
 
-    def take(self, name: str, *, taken: bool) -> None:
+    def take(self, name: str, *, is_taken: bool) -> None:
         """Take a repair or leave it out."""
         title = next((plain(engine_words(repair.title)) for repair in self.offered or () if repair.name == name), name)
-        step = tr("take {what}", what=title) if taken else tr("leave out {what}", what=title)
-        self.bench.take_repair(name, step, taken=taken)
+        step = tr("take {what}", what=title) if is_taken else tr("leave out {what}", what=title)
+        self.bench.take_repair(name, step, is_taken=is_taken)
 
-    def take_patch(self, number: int, *, taken: bool) -> None:
+    def take_patch(self, number: int, *, is_taken: bool) -> None:
         """Take patch ``number`` of the list, from 1, or leave it out."""
         patch = self.patches[number - 1]
-        what = tr("patch {n}", n=number)
-        step = tr("take {what}", what=what) if taken else tr("leave out {what}", what=what)
-        self.bench.take_patch(patch, step, taken=taken)
+        patch_words = tr("patch {n}", n=number)
+        step = tr("take {what}", what=patch_words) if is_taken else tr("leave out {what}", what=patch_words)
+        self.bench.take_patch(patch, step, is_taken=is_taken)
 
     def add(self, patches: Sequence[Patch], title: str) -> None:
         """Add patches to the user's; those that are in the list already are taken."""
-        known = self.patches
-        bench = self.bench
-        bench.add([patch for patch in patches if patch not in known], title)
+        bench, listed_patches = self.bench, self.patches
+        bench.add([patch for patch in patches if patch not in listed_patches], title)
         for patch in patches:
-            bench.take_patch(patch, title, taken=True)
+            bench.take_patch(patch, title, is_taken=True)
 
     def forget(self) -> None:
         """Forget everything: the store was changed. What is being worked out is dropped."""
@@ -154,23 +153,23 @@ class RepairModel:
             return None
         if self.patched is not None or self.misfit:
             return None
-        self.judging = self.taken
+        self.judging = self.taken_patches
         return self.judging
 
     def end(self, plan: RepairPlan | None, error: str = "") -> None:
         """Take the plan, or why there is none. An error of a choice that has changed since is forgotten."""
-        asked, self.running = self.running, None
+        planned_names, self.running = self.running, None
         if self._is_dropped:
             self._is_dropped = False
         elif plan is None:
-            self.error = error if asked == frozenset(self.chosen) else ""
+            self.error = error if planned_names == frozenset(self.chosen) else ""
         else:
             self.current = plan.current
             if self.offered is None:
                 self.offered = plan.repairs
                 self._plans[frozenset(repair.name for repair in plan.repairs)] = plan
-            elif asked is not None:
-                self._plans[asked] = plan
+            elif planned_names is not None:
+                self._plans[planned_names] = plan
 
     def end_judging(self, state: State | None, error: str = "", *, is_misfit: bool = False) -> None:
         """Take what was judged, or why it could not be. An error of patches that have changed since is forgotten."""
@@ -182,35 +181,37 @@ class RepairModel:
         elif is_misfit:
             self._misfits[judged] = error
         else:
-            self.error = error if judged == self.taken else ""
+            self.error = error if judged == self.taken_patches else ""
 
     @property
     def is_stale(self) -> bool:
         """True if what is being worked out belongs to an earlier choice."""
         if self.running is not None:
             return self.running != frozenset(self.chosen)
-        return self.judging is not None and self.judging != self.taken
+        return self.judging is not None and self.judging != self.taken_patches
 
     def left_lines(self) -> list[str]:
         """Return a sentence for each rule whose findings no repair mends: why not."""
         names = frozenset(repair.name for repair in self.offered or ())
         plan = self._plans.get(names)
-        left = plan.left if plan is not None else {}
-        return [f"{rule} · {tr(RULES[rule].title)}: {plain(engine_words(why))}" for rule, why in left.items()]
+        reasons = plan.left if plan is not None else {}
+        return [f"{rule} · {tr(RULES[rule].title)}: {plain(engine_words(why))}" for rule, why in reasons.items()]
 
     def fits(self, repair: Repair) -> bool:
         """Return False if a chosen repair does not fit without those that were left out."""
         plan = self.plan
-        is_left = repair.name in self.bench.state.left_repairs
-        return plan is None or is_left or repair.name in {taken.name for taken in plan.repairs}
+        is_left_out = repair.name in self.bench.state.left_repairs
+        return plan is None or is_left_out or any(repair.name == planned.name for planned in plan.repairs)
 
     def command(self, store: str) -> list[str]:
         """Return the words of the command that makes these changes in the store itself; none if it needs a file with
         the patches that is not written yet.
         """
-        if self.plan is None or self.taken != self.plan.patches:
+        if self.plan is None or self.taken_patches != self.plan.patches:
             patches, file = self.saved
-            return ["storescope", "repair", store, "--apply", "--patches", file] if patches == self.taken else []
+            return (
+                ["storescope", "repair", store, "--apply", "--patches", file] if patches == self.taken_patches else []
+            )
         names = self.chosen if self.bench.state.left_repairs else ()
         return ["storescope", "repair", store, "--apply", *(word for name in names for word in ("--finding", name))]
 
@@ -243,7 +244,7 @@ def repair_lines(repair: Repair) -> list[tuple[str, str]]:
 class ComparedRow:
     """A fact of the store as it is and as patched."""
 
-    what: str
+    fact: str
     current: str
     patched: str
     is_worse: bool = False
@@ -286,21 +287,23 @@ def compared_rows(current: State, patched: State | None) -> list[ComparedRow]:
         )
     ]
     for number_, start in enumerate(current.starts):
-        after = patched.starts[number_] if patched is not None else None
+        patched_start = patched.starts[number_] if patched is not None else None
         release = release_name(start)
         rows += [
             ComparedRow(
-                tr("{release} loses", release=release), lost_text(start), lost_text(after) if after else unknown
+                tr("{release} loses", release=release),
+                lost_text(start),
+                lost_text(patched_start) if patched_start else unknown,
             ),
             ComparedRow(
                 tr("{release} starts", release=release),
                 _yes(start.will_start),
-                _yes(after.will_start) if after else unknown,
+                _yes(patched_start.will_start) if patched_start else unknown,
             ),
             ComparedRow(
                 tr("{release}: the log ends at", release=release),
                 number(start.end_offset),
-                number(after.end_offset) if after else unknown,
+                number(patched_start.end_offset) if patched_start else unknown,
             ),
         ]
     return rows + _finding_rows(current, patched)
@@ -308,8 +311,8 @@ def compared_rows(current: State, patched: State | None) -> list[ComparedRow]:
 
 def _finding_rows(current: State, patched: State | None) -> list[ComparedRow]:
     """Return a row for each rule that check finds broken, today or as patched."""
-    after = Counter(finding.id for finding in patched.findings) if patched is not None else None
-    before = Counter(finding.id for finding in current.findings)
+    patched_counts = Counter(finding.id for finding in patched.findings) if patched is not None else None
+    current_counts = Counter(finding.id for finding in current.findings)
     titles = {
         finding.id: title(finding)
         for finding in (*(patched.findings if patched is not None else ()), *current.findings)
@@ -317,12 +320,18 @@ def _finding_rows(current: State, patched: State | None) -> list[ComparedRow]:
     return [
         ComparedRow(
             f"{rule} · {words_of_rule}",
-            number(before[rule]) if before[rule] else tr("none"),
-            "…" if after is None else number(after[rule]) if after[rule] else tr("gone"),
-            is_worse=after is not None and after[rule] > before[rule],
+            number(current_counts[rule]) if current_counts[rule] else tr("none"),
+            _patched_count_text(patched_counts, rule),
+            is_worse=patched_counts is not None and patched_counts[rule] > current_counts[rule],
         )
         for rule, words_of_rule in sorted(titles.items())
     ]
+
+
+def _patched_count_text(counts: Counter[str] | None, rule: str) -> str:
+    if counts is None:
+        return "…"
+    return number(counts[rule]) if counts[rule] else tr("gone")
 
 
 def findings_text(state: State) -> str:
@@ -362,13 +371,13 @@ def compared_kind() -> RecordKind:
     return RecordKind(
         "repairEffect",
         (
-            text_column("what", words("What"), 230, tip=lambda row: row.what),
+            text_column("fact", words("What"), 230, tip=lambda row: row.fact),
             text_column("current", words("As it is"), 190, tip=lambda row: row.current),
             chip_column("mark", "", 28, _change_chip, filterable=False),
             text_column("patched", words("As patched"), 190, tip=lambda row: row.patched),
         ),
         verdict=lambda row: tr("changes") if row.is_changed else "",
-        record=lambda row: {"what": row.what, "current": row.current, "patched": row.patched},
+        record=lambda row: {"fact": row.fact, "current": row.current, "patched": row.patched},
     )
 
 
@@ -378,7 +387,7 @@ class PatchRow:
 
     n: int
     patch: Patch
-    taken: bool = True
+    is_taken: bool = True
     repair: Repair | None = None
 
     @property
@@ -462,7 +471,7 @@ def patch_text(row: PatchRow) -> str:
 
 
 def _taken_chip(row: PatchRow) -> Chip:
-    return Chip("ok", tr("yes")) if row.taken else Chip("out", tr("no"))
+    return Chip("ok", tr("yes")) if row.is_taken else Chip("out", tr("no"))
 
 
 def patch_kind() -> RecordKind:
@@ -471,7 +480,7 @@ def patch_kind() -> RecordKind:
         "patch",
         (
             replace(
-                chip_column("taken", words("Taken"), 64, _taken_chip, filterable=False),
+                chip_column("isTaken", words("Taken"), 64, _taken_chip, filterable=False),
                 jump=lambda row: TogglePatch(row.n),
             ),
             number_column("n", words("Patch"), 56, filterable=False),
@@ -492,7 +501,7 @@ def patch_kind() -> RecordKind:
             text_column("gains", words("Gains"), 150, tip=lambda row: plain(row.gains)),
             text_column("costs", words("Costs"), 150, tip=lambda row: plain(row.costs)),
         ),
-        look=lambda row: None if row.taken else RowAppearance(tone="text3"),
-        verdict=lambda row: tr("taken") if row.taken else tr("left out"),
+        look=lambda row: None if row.is_taken else RowAppearance(tone="text3"),
+        verdict=lambda row: tr("taken") if row.is_taken else tr("left out"),
         record=lambda row: row.patch.record(row.n),
     )

@@ -186,7 +186,7 @@ BY_ID = {kind.id: kind for kind in EDIT_KINDS}
 def base_patches(session: StoreSession) -> tuple[Patch, ...]:
     """Return the patches on which the next change is made: those shown, and those of the user's that are taken."""
     shown = session.patches
-    return (*shown, *(patch for patch in session.bench.taken(()) if patch not in shown))
+    return (*shown, *(patch for patch in session.bench.taken_patches(()) if patch not in shown))
 
 
 def make_patches(

@@ -59,30 +59,30 @@ class PatchBench:
 
     def is_taken(self, patch: Patch) -> bool:
         """Return False for a patch that was left out."""
-        left = self.state.left_patches
-        return not left or patch not in left
+        left_out = self.state.left_patches
+        return not left_out or patch not in left_out  # hashing a patch takes longer than that
 
-    def taken(self, patches: Iterable[Patch]) -> tuple[Patch, ...]:
+    def taken_patches(self, patches: Iterable[Patch]) -> tuple[Patch, ...]:
         """Return the patches of these, of repairs and then the user's, that are not left out."""
-        left = self.state.left_patches
-        every = (*patches, *self.state.edits)
-        return tuple(patch for patch in every if patch not in left) if left else every
+        left_out = self.state.left_patches
+        all_patches = (*patches, *self.state.edits)
+        return tuple(patch for patch in all_patches if patch not in left_out) if left_out else all_patches
 
-    def take_repair(self, name: str, title: str, *, taken: bool) -> None:
+    def take_repair(self, name: str, title: str, *, is_taken: bool) -> None:
         """Take a repair with all its patches, or leave it out."""
-        left = self.state.left_repairs
-        self._go(title, replace(self.state, left_repairs=left - {name} if taken else left | {name}))
+        left_out = self.state.left_repairs
+        self._go(title, replace(self.state, left_repairs=left_out - {name} if is_taken else left_out | {name}))
 
-    def take_patch(self, patch: Patch, title: str, *, taken: bool) -> None:
+    def take_patch(self, patch: Patch, title: str, *, is_taken: bool) -> None:
         """Take one patch or leave it out."""
-        left = self.state.left_patches
-        self._go(title, replace(self.state, left_patches=left - {patch} if taken else left | {patch}))
+        left_out = self.state.left_patches
+        self._go(title, replace(self.state, left_patches=left_out - {patch} if is_taken else left_out | {patch}))
 
     def add(self, patches: Sequence[Patch], title: str) -> None:
         """Add patches behind the others. A patch that is there already is taken instead."""
         new = tuple(patch for patch in dict.fromkeys(patches) if patch not in self.state.edits)
-        left = self.state.left_patches - set(patches)
-        self._go(title, replace(self.state, edits=(*self.state.edits, *new), left_patches=left))
+        left_out = self.state.left_patches - set(patches)
+        self._go(title, replace(self.state, edits=(*self.state.edits, *new), left_patches=left_out))
 
     def drop(self, patch: Patch, title: str) -> None:
         """Remove one of the user's patches."""

@@ -83,7 +83,7 @@ def test_a_patch_is_left_out_by_key_and_the_store_is_shown_as_the_others_leave_i
         box.save_to(tmp_path / "patches.json")
         await wait_until_idle(session.jobs)
         assert box.command.text().endswith(f"--patches {tmp_path / 'patches.json'}")
-        taken = box.model.taken
+        taken = box.model.taken_patches
         broken = session.snapshot.log.end_offset
         box.toggle_look()
         await wait_until(lambda: session.patches == taken)
@@ -98,13 +98,13 @@ def test_a_patch_is_left_out_by_key_and_the_store_is_shown_as_the_others_leave_i
         assert session.snapshot.log.end_offset >= broken
         box.open_from(tmp_path / "patches.json")
         await wait_until_idle(session.jobs)
-        assert [row.taken for row in box.model.rows()] == [True, False]
+        assert [row.is_taken for row in box.model.rows()] == [True, False]
         await wait_until(lambda: box.model.patched is not None)
         box.toggle_look()
         await wait_until(lambda: session.patches == ())
         assert session.snapshot.patched_disk is None
         box.undo_step.click()
-        assert [row.taken for row in box.model.rows()] == [True, True]
+        assert [row.is_taken for row in box.model.rows()] == [True, True]
 
     before = golden_stores.fingerprint(root)
     on_store(qapp, FindingsPane, root, drive)

@@ -32,17 +32,17 @@ def test_each_choice_has_a_plan_and_a_command(root) -> None:
     assert model.begin() is None
     assert model.command("S") == ["storescope", "repair", "S", "--apply"]
     everything = model.plan
-    model.take("log", taken=False)
+    model.take("log", is_taken=False)
     assert model.plan is None
     assert model.begin() == ("checkpoint",)
-    model.take("log", taken=True)
+    model.take("log", is_taken=True)
     model.end(None, "Stopped.")
     assert (model.plan, model.error) == (everything, "")
-    model.take("log", taken=False)
+    model.take("log", is_taken=False)
     model.end(repair_work.plan(FakeControl(), root, None, model.begin()))
     assert model.command("S")[-2:] == ["--finding", "checkpoint"]
     assert [row.patched for row in compared_rows(model.current, model.patched)[:1]] == ["CL01"]
-    model.take("checkpoint", taken=False)
+    model.take("checkpoint", is_taken=False)
     assert (model.begin(), model.plan, model.chosen) == (None, None, ())
 
 
@@ -51,10 +51,10 @@ def test_each_patch_is_taken_or_left_and_the_rest_is_judged(root) -> None:
     model.begin()
     model.end(repair_work.plan(FakeControl(), root, None, ()))
     everything = model.plan.patches
-    assert (model.taken, model.begin_judging()) == (everything, None)
+    assert (model.taken_patches, model.begin_judging()) == (everything, None)
     assert model.patched is model.plan.mended
     number = next(row.n for row in model.rows() if row.file == "checkpoint")
-    model.take_patch(number, taken=False)
+    model.take_patch(number, is_taken=False)
     assert model.command("S") == []
     assert compared_rows(model.current, model.patched)[0].patched == "…"
     assert loss_headline(model.current, model.patched).endswith("messages")
@@ -62,18 +62,18 @@ def test_each_patch_is_taken_or_left_and_the_rest_is_judged(root) -> None:
     assert patches == tuple(patch for patch in everything if patch.file != "checkpoint")
     assert not model.is_stale
     model.end_judging(repair_work.judge(FakeControl(), root, None, patches))
-    by_rule = {row.what[:4]: row for row in compared_rows(model.current, model.patched)}
+    by_rule = {row.fact[:4]: row for row in compared_rows(model.current, model.patched)}
     assert (by_rule["CL01"].patched, by_rule["CK05"].patched) == ("gone", "1")
     assert " → 0 messages" in loss_headline(model.current, model.patched)
-    model.saved = model.taken, "/tmp/p.json"
+    model.saved = model.taken_patches, "/tmp/p.json"
     assert model.command("S")[-2:] == ["--patches", "/tmp/p.json"]
     model.bench.undo()
-    assert model.taken == everything
+    assert model.taken_patches == everything
     model.bench.redo()
-    assert model.taken == patches
+    assert model.taken_patches == patches
     for row in model.rows():
-        model.take_patch(row.n, taken=False)
-    assert (model.taken, model.patched) == ((), model.current)
+        model.take_patch(row.n, is_taken=False)
+    assert (model.taken_patches, model.patched) == ((), model.current)
 
 
 def test_patches_that_do_not_fit_together_are_named(root) -> None:
@@ -88,10 +88,10 @@ def test_patches_that_do_not_fit_together_are_named(root) -> None:
         repair_work.judge(FakeControl(), root, None, patches)
     model.end_judging(None, "the patch does not fit", is_misfit=True)
     assert (model.misfit, model.begin_judging()) == ("the patch does not fit", None)
-    model.take_patch(own.n, taken=False)
+    model.take_patch(own.n, is_taken=False)
     assert model.misfit == ""
     model.add([model.patches[0], model.patches[-1]], "open a file")
-    assert [row.taken for row in model.rows()] == [True] * len(model.patches)
+    assert [row.is_taken for row in model.rows()] == [True] * len(model.patches)
 
 
 def test_what_is_worked_out_is_dropped_when_the_store_changes(root) -> None:

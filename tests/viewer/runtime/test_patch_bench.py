@@ -11,10 +11,10 @@ FIRST, SECOND, OWN = (RemoveFile(file=name, size=1, sample="", why="") for name 
 def test_steps_are_undone_and_redone() -> None:
     changes = []
     bench = PatchBench(lambda: changes.append(bench.state))
-    bench.take_patch(FIRST, "leave out 1", taken=False)
+    bench.take_patch(FIRST, "leave out 1", is_taken=False)
     bench.add([OWN, OWN], "own patch")
-    bench.take_repair("log", "leave out log", taken=False)
-    assert bench.taken([FIRST, SECOND]) == (SECOND, OWN)
+    bench.take_repair("log", "leave out log", is_taken=False)
+    assert bench.taken_patches([FIRST, SECOND]) == (SECOND, OWN)
     assert bench.undo_title == "leave out log"
     bench.undo()
     bench.undo()
@@ -32,16 +32,16 @@ def test_steps_are_undone_and_redone() -> None:
 
 def test_a_step_that_changes_nothing_is_none() -> None:
     bench = PatchBench()
-    bench.take_patch(FIRST, "take 1", taken=True)
+    bench.take_patch(FIRST, "take 1", is_taken=True)
     assert bench.undo_title == ""
-    bench.take_patch(FIRST, "leave out 1", taken=False)
+    bench.take_patch(FIRST, "leave out 1", is_taken=False)
     bench.add([FIRST], "open it again")
-    assert bench.taken([]) == (FIRST,)
+    assert bench.taken_patches([]) == (FIRST,)
 
 
 def test_patches_are_unsaved_until_a_file_has_them() -> None:
     bench = PatchBench()
-    bench.take_patch(FIRST, "leave out 1", taken=False)
+    bench.take_patch(FIRST, "leave out 1", is_taken=False)
     assert not bench.is_unsaved
     before = bench.state
     bench.add([OWN], "own patch")
