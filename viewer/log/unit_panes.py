@@ -26,6 +26,7 @@ from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
+from engine.system_names import TRACE_TOPIC
 from viewer.log.body_text import Body, looks_like_json, open_body
 from viewer.log.body_view import BodyView
 from viewer.log.columns import look
@@ -33,6 +34,7 @@ from viewer.log.data_inspector import BYTES_FROM_CURSOR, DataInspector
 from viewer.log.rows import LogRow, NonUnitRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
 from viewer.log.unit_fields import MEMBER, DecodedUnit, Group, Line, describe
+from viewer.log.unit_traces import read_traces
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
@@ -65,6 +67,8 @@ class LoadedRow:
     fields: Sequence[HexField]
     problem: str = ""
     lost: Sequence[LostUnit] = ()
+    traces: Group | None = None
+    """What clients traced about the unit; read after everything else is shown."""
 
 
 class UnitPanes(QObject):
@@ -303,7 +307,22 @@ class UnitPanes(QObject):
         self._unfreeze()
         if self.tabs.key != "bytes":
             self._load_body()
+        self._read_traces(generation, loaded)
         self.loaded.emit(loaded)
+
+    def _read_traces(self, generation: int, loaded: LoadedRow) -> None:
+        """Add what clients traced about the unit, once it is found."""
+        session, decoded = self.session, loaded.decoded
+        if session is None or decoded is None or isinstance(loaded.row, NonUnitRow):
+            return
+        snapshot, unit = session.snapshot, decoded.unit
+
+        def done(traces: Group | None) -> None:
+            if traces is not None and generation == self._generation and self.session is session:
+                self.current = replace(loaded, traces=traces)
+                self._show_words(self.current)
+
+        session.jobs.read(lambda: read_traces(snapshot, unit), done, lambda _error: None)
 
     def _show_words(self, loaded: LoadedRow) -> None:
         row = loaded.row
@@ -312,7 +331,10 @@ class UnitPanes(QObject):
             return
         if loaded.decoded is not None:
             unit = self.detail.unit = loaded.decoded.unit
-            self.detail.show_groups(describe(loaded.decoded))
+            groups = describe(loaded.decoded)
+            if loaded.traces is not None:
+                groups.insert(0 if unit.topic == TRACE_TOPIC else 1, loaded.traces)
+            self.detail.show_groups(groups)
             self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
             return
         style = look(row)

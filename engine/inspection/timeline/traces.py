@@ -54,9 +54,10 @@ class TraceCollector:
             data = block.buffer[begin : begin + int(block.size[row])].tobytes()
             unit = decode_item(data, 0, len(data), int(block.offset[row]), crc=False)
             if isinstance(unit, Unit):
-                self._add_unit(unit)
+                self.add_unit(unit)
 
-    def _add_unit(self, unit: Unit) -> None:
+    def add_unit(self, unit: Unit) -> None:
+        """Read the traces in the body of a unit of the trace topic. Units are given in the order of the log."""
         traces = list(decode(unpack(unit.body, unit.sys_flag).data))
         self.unknown += not traces
         for trace in traces:
