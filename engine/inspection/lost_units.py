@@ -89,7 +89,7 @@ def lost_units(store: StoreSnapshot, offset: int, size: int, max_units: int = MA
         salvaged = salvage(data[unit_offset - offset :], unit_offset, sizes)
         if salvaged is not None and salvaged.unit.size > next_start - unit_offset:
             salvaged = salvage(data[unit_offset - offset : next_start - offset], unit_offset, sizes)
-        if salvaged is None and entry is not None:
+        if entry is not None and (salvaged is None or _has_foreign_topic(salvaged.unit, entry)):
             salvaged = salvage_overwritten(
                 data[unit_offset - offset :], unit_offset, Entry(entry.size, entry.topic, entry.queue_id, entry.number)
             )
@@ -124,6 +124,11 @@ def entry_at(store: StoreSnapshot, offset: int) -> Entry | None:
     if len(entries) != 1:
         return None
     return Entry(entries[0].size, entries[0].topic, entries[0].queue_id, entries[0].number)
+
+
+def _has_foreign_topic(unit: Unit, entry: EntryIntoDamage) -> bool:
+    """Return True if the topic of a damaged unit is not that of its own queue's entry, as if it was overwritten."""
+    return unit.topic != entry.topic and unit.size == entry.size and not entry.topic.startswith(LMQ_PREFIX)
 
 
 def _lost_unit(unit_offset: int, entry: EntryIntoDamage | None, salvaged: Salvage | None) -> LostUnit | None:

@@ -12,7 +12,7 @@ queue offset (:mod:`engine.codec.filler`). What lies between the parts is covere
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.codec import filler
@@ -76,6 +76,8 @@ class _Plan:
     unnamed_bytes: int = 0
     shortened: list[str] = field(default_factory=list)
     """Messages put right without a property, which is too long for a broker: their names and that of the property."""
+    moves_messages: bool = False
+    """True if a placeholder begins elsewhere than its message did: queue entries have to lead to it."""
     is_place_guessed: bool = False
     """True if a placeholder stands for a message of which only the queue offset is known."""
     unverified: int = 0
@@ -88,8 +90,26 @@ class _Plan:
         self.replaced += part.replaced
         self.unnamed_bytes += part.unnamed_bytes
         self.shortened += part.shortened
+        self.moves_messages |= part.moves_messages
         self.is_place_guessed |= part.is_place_guessed
         self.unverified += part.unverified
+
+
+@dataclass(slots=True)
+class _Part:
+    """Bytes of a damaged place: those of one message, or bytes that nobody names.
+
+    ``restored`` are the patches that put the message right, None if that is not possible.
+    """
+
+    start: int
+    size: int
+    lost: LostUnit | None = None
+    restored: _Plan | None = None
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
 
 
 def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = ()) -> Repair | None:
@@ -184,7 +204,9 @@ def _as_repair(plan: _Plan) -> Repair:
     title = sentence("Mend the damaged bytes of the commit log")
     all_gains, all_costs = join("; ", gains), join("; ", costs)
     new_units = len(plan.replaced) + len(plan.restored)
-    return Repair(NAME, mendable.LOG, title, tuple(plan.patches), all_gains, all_costs, certainty, new_units)
+    return Repair(
+        NAME, mendable.LOG, title, tuple(plan.patches), all_gains, all_costs, certainty, new_units, plan.moves_messages
+    )
 
 
 def _names(lost: Sequence[LostUnit | Unit]) -> str:
@@ -235,7 +257,7 @@ class _LogMender:
             self.plan.add(plan)
 
     def _cover(self, plan: _Plan, damage: Damage, time_before: int) -> bool:
-        place, end = damage.offset, damage.offset + damage.size
+        end = damage.offset + damage.size
         file = self._log.sequence.find(damage.offset)
         following = self._log.unit_at(end, crc=False)
         if file is None or not isinstance(following, (Unit, Blank)):
@@ -244,22 +266,86 @@ class _LogMender:
         if isinstance(following, Unit):
             self._property_crc = props.CRC32 in following.properties
         unplaced = self._without_place.get(damage.offset, [])
+        reaches_end = end == file.end_offset
+        parts = list(self._parts(plan, damage, time_before, max(time_after, time_before)))
+        if not self._make_room(parts, reaches_end=reaches_end):
+            return False
+        for part in parts:
+            if part.restored is not None:
+                plan.add(part.restored)
+            elif part.lost is not None:
+                moved = replace(part.lost, offset=part.start, size=part.size)
+                plan.moves_messages |= part.start != part.lost.offset
+                if not self._replace(plan, moved, time_before):
+                    return False
+            elif reaches_end and part is parts[-1]:
+                return self._fill_file(plan, part.start, part.end, time_before, unplaced)
+            elif not self._fill(plan, part.start, part.end, time_before, unplaced):
+                return False
+        return True
+
+    def _parts(self, plan: _Plan, damage: Damage, time_before: int, time_after: int) -> Iterator[_Part]:
+        """Divide damaged bytes into messages and bytes that nobody names."""
+        place, end = damage.offset, damage.offset + damage.size
+        unplaced = self._without_place.get(damage.offset, [])
         for named in self._tiles(damage):
             lost = named
             if lost.salvage is None and lost.topic.startswith(LMQ_PREFIX) and unplaced:  # only light queues have it
                 lost = LostUnit(lost.offset, lost.size, *unplaced.pop(), None)
                 plan.is_place_guessed = True
-            if lost.offset > place and not self._fill(plan, place, lost.offset, time_before, unplaced):
-                return False
-            is_put_right = self._put_right(plan, lost, time_before, max(time_after, time_before))
-            if not is_put_right and not self._replace(plan, lost, time_before):
-                return False
+            if lost.offset > place:
+                yield _Part(place, lost.offset - place)
+            restored = _Plan()
+            is_put_right = self._put_right(restored, lost, time_before, time_after)
+            yield _Part(lost.offset, lost.size, lost, restored if is_put_right else None)
             place = lost.offset + lost.size
-        if place == end:
-            return True
-        if end < file.end_offset:
-            return self._fill(plan, place, end, time_before, unplaced)
-        return self._fill_file(plan, place, end, time_before, unplaced)
+        if place < end:
+            yield _Part(place, end - place)
+
+    def _make_room(self, parts: list[_Part], *, reaches_end: bool) -> bool:
+        """Let each part that is shorter than what has to stand there take bytes of the part behind or in front of it.
+
+        Returns False if one stays too short. A message of a few bytes without properties is shorter than a placeholder.
+        """
+        for number, part in enumerate(parts):
+            is_last = reaches_end and number == len(parts) - 1
+            lacking = self._shortest_of(part, is_last=is_last) - part.size
+            if part.restored is not None or lacking <= 0:
+                continue
+            for beside in (number + 1, number - 1):
+                if not 0 <= beside < len(parts) or parts[beside].restored is not None:
+                    continue
+                donor = parts[beside]
+                spare = donor.size - self._shortest_of(donor, is_last=reaches_end and beside == len(parts) - 1)
+                if part.lost is None and donor.lost is not None and not is_last:
+                    taken = -part.size  # a few bytes that nobody names go to the message beside them
+                elif spare >= lacking:
+                    taken = lacking
+                elif donor.lost is None and donor.size >= lacking:
+                    taken = donor.size
+                else:
+                    continue
+                if beside > number:
+                    donor.start += taken
+                else:
+                    part.start -= taken
+                part.size += taken
+                donor.size -= taken
+                break
+            else:
+                return False
+        parts[:] = [part for part in parts if part.size]
+        return True
+
+    def _shortest_of(self, part: _Part, *, is_last: bool) -> int:
+        """Return the bytes that the shortest unit for a part needs; a blank, where the file ends behind it."""
+        if part.restored is not None or part.size == 0:
+            return part.size
+        if part.lost is not None:
+            return self._shortest(QueuePlace(part.lost.topic, part.lost.queue_id, part.lost.queue_offset), False)
+        if is_last:
+            return filler.BLANK_BYTES
+        return filler.shortest_placeholder(filler.FILLER_TOPIC[0], {}, property_crc=self._property_crc, is_named=False)
 
     def _tiles(self, damage: Damage) -> Iterator[LostUnit]:
         """Yield the messages that were in the damaged bytes; of two that overlap the second is left out."""
@@ -402,10 +488,12 @@ class _LogMender:
         self._write(plan, start, filler.blank(end - start), sentence("the file ends here, and the next one follows"))
         return True
 
-    def _shortest(self, place: QueuePlace) -> int:
-        """Return the bytes of the shortest placeholder for a message at ``place``."""
+    def _shortest(self, place: QueuePlace, is_named: bool = True) -> int:
+        """Return the bytes of the shortest placeholder for a message at ``place``; ``is_named`` with the property that
+        says what it is.
+        """
         properties = passed_over(place.topic, place.queue_id)
-        return filler.shortest_placeholder(place.topic, properties, property_crc=self._property_crc)
+        return filler.shortest_placeholder(place.topic, properties, property_crc=self._property_crc, is_named=is_named)
 
     # -- wrong fields of units that can be read
 

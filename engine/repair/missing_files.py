@@ -91,7 +91,7 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
     )
     title = sentence("Replace missing files of the commit log")
     return Repair(
-        NAME, mendable.MISSING_FILES, title, tuple(patches), gains, costs if lost else "", "likely", len(lost)
+        NAME, mendable.MISSING_FILES, title, tuple(patches), gains, costs if lost else "", "likely", len(lost), True
     )
 
 

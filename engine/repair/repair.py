@@ -31,6 +31,8 @@ class Repair:
     costs: str = ""
     certainty: Certainty = "certain"
     new_units: int = 0
+    moves_messages: bool = False
+    """True if placeholders begin elsewhere than the messages: queue entries have to lead to them."""
 
     def record(self) -> dict[str, Any]:
         """Return the repair as JSON has it; its patches have records of their own."""

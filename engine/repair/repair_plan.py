@@ -218,7 +218,7 @@ def plan_repairs(
             repair = makers[name](store, state)
         if repair is None or (only and name not in only and not repair.rules & set(only)):
             continue
-        if name == missing_files.NAME:  # the entries of its messages lead to their placeholders from now on
+        if repair.moves_messages:  # the entries of its messages lead to their placeholders from now on
             with open_store(path, config, [*patches, *repair.patches]) as store:
                 entries = [*queue_entries.queue_patches(store), *rocksdb_queues.row_patches(store)]
             repair = replace(repair, patches=(*repair.patches, *entries))

@@ -20,8 +20,10 @@ from engine.inspection.snapshot import open_store
 from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
-from engine.repair.log_damage import repair_log
+from engine.repair.log_damage import passed_over, repair_log
 from engine.repair.repair import Repair
+from engine.repair.repair_plan import plan_repairs
+from engine.system_names import SCHEDULE_TOPIC
 
 
 def at(root: Path, offset: int, data: bytes) -> None:
@@ -238,3 +240,57 @@ def test_a_message_with_too_many_bytes_of_properties_keeps_its_body(tmp_path):
     assert (unit.body, unit.crc, unit.properties) == (b"whole", "ok", {"colour": "red", "UNIQ_KEY": "U10"})
     assert units[store.units[11].offset].body == b"m11"
     assert sum(map(repair_rounds.stands_in, units.values())) == 1
+
+
+def test_a_message_that_is_shorter_than_its_placeholder_takes_bytes_of_the_one_beside_it(tmp_path):
+    """One such message in 60 KB of zeros, and nothing was offered: a start lost all messages behind them."""
+    store = HandmadeStore()
+    for number in range(40):
+        topic = SCHEDULE_TOPIC if number in (12, 20) else "Orders"
+        store.put(topic, 0, body=b"" if topic == SCHEDULE_TOPIC else b"some body " * 8, unique="u")
+    root = store.write(tmp_path / "store")
+    short = store.units[12]
+    properties = passed_over(SCHEDULE_TOPIC, 0)
+    assert short.size < filler.shortest_placeholder(SCHEDULE_TOPIC, properties, is_named=False)
+    start, end = store.units[10].offset, store.units[14].offset
+    at(root, start, bytes(end - start))
+    before = repair_rounds.units_of(store.write(tmp_path / "whole"))
+    plan = plan_repairs(root, None, "5.5")
+    assert plan.mended.findings == ()
+    apply_patches(root, PatchList(plan.patches), RealDisk())
+    after = repair_rounds.units_of(root)
+    assert repair_rounds.wrongs(before, after, [repair_rounds.Hit(start, end, "zeros")]) == []
+    places = [(unit.topic, unit.queue_id, unit.queue_offset) for unit in after.values()]
+    assert places == [(unit.topic, unit.queue_id, unit.queue_offset) for unit in store.units]
+
+
+def test_a_message_overwritten_by_the_bytes_of_another_topic_stays_in_its_own_queue(tmp_path):
+    """Its body and topic were those of another page. The placeholder went into a queue that never existed, and the real
+    queue lacked one.
+    """
+    store = HandmadeStore()
+    for number in range(12):
+        store.put("Orders" if number % 2 else "Events", 0, body=b"%d " % number * 40)
+    root = store.write(tmp_path / "store")
+    victim, source = store.units[5], store.units[6]
+    foreign = store.log[source.offset + 120 : source.offset + source.size]
+    at(root, victim.offset + 120, foreign[: victim.size - 120])
+    properties_length = victim.offset + bytes(store.log).index(b"Orders", victim.offset) - victim.offset + 6
+    at(root, properties_length, b"\x7f\xff")
+    repair = mended(root)
+    assert repair is not None
+    after = repair_rounds.units_of(root)
+    assert (after[victim.offset].topic, after[victim.offset].queue_offset) == ("Orders", 2)
+
+
+def test_an_overwritten_length_of_the_topic_is_put_right(tmp_path):
+    """The topic was read with one letter less: the message became a placeholder in a queue that never existed."""
+    store = HandmadeStore()
+    for _ in range(12):
+        store.put("Orders", 0, body=b"some body " * 8)
+    root = store.write(tmp_path / "store")
+    before = repair_rounds.units_of(root)
+    topic_at = bytes(store.log).index(b"Orders", store.units[5].offset)
+    at(root, topic_at - 1, b"\x05")
+    assert mended(root) is not None
+    assert repair_rounds.units_of(root) == before
