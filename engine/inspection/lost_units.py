@@ -15,6 +15,7 @@ from engine.codec.message import Unit
 from engine.codec.salvage import Entry, FieldFault, Salvage, salvage, salvage_overwritten
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead
+from engine.inspection.queue_reader import QueueReader
 from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.system_names import LMQ_PREFIX
 
@@ -31,7 +32,9 @@ MAX_QUEUES = 4000
 
 @dataclass(frozen=True, slots=True)
 class LostUnit:
-    """A unit that cannot be read normally. ``salvage`` is None if only its queue entry is known."""
+    """A unit that cannot be read normally. ``salvage`` is None if only its queue entry is known; ``batch_size`` is the
+    number of messages that the entry of a batch queue says, 0 for another queue.
+    """
 
     offset: int
     size: int
@@ -39,6 +42,7 @@ class LostUnit:
     queue_id: int
     queue_offset: int
     salvage: Salvage | None
+    batch_size: int = 0
 
     @property
     def keys(self) -> list[str]:
@@ -58,13 +62,16 @@ def was(lost: LostUnit) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EntryIntoDamage:
-    """The entry of a simple queue that points into unreadable bytes, at ``offset`` of the log."""
+    """The entry of a queue that points into unreadable bytes, at ``offset`` of the log. ``number`` is the queue offset,
+    ``batch_size`` the number of messages in a batch queue, 0 in another.
+    """
 
     offset: int
     size: int
     topic: str
     queue_id: int
     number: int
+    batch_size: int = 0
 
 
 def lost_units(store: StoreSnapshot, offset: int, size: int, max_units: int = MAX_UNITS) -> list[LostUnit]:
@@ -136,11 +143,13 @@ def _lost_unit(unit_offset: int, entry: EntryIntoDamage | None, salvaged: Salvag
         unit = salvaged.unit
         if entry is not None and entry.topic == unit.topic:
             salvaged = replace(salvaged, wrong=salvaged.wrong + tuple(_other_places(unit, entry)))
-            return LostUnit(unit_offset, unit.size, entry.topic, entry.queue_id, entry.number, salvaged)
+            return LostUnit(
+                unit_offset, unit.size, entry.topic, entry.queue_id, entry.number, salvaged, entry.batch_size
+            )
         return LostUnit(unit_offset, unit.size, unit.topic, unit.queue_id, unit.queue_offset, salvaged)
     if entry is None:
         return None
-    return LostUnit(unit_offset, entry.size, entry.topic, entry.queue_id, entry.number, None)
+    return LostUnit(unit_offset, entry.size, entry.topic, entry.queue_id, entry.number, None, entry.batch_size)
 
 
 def _other_places(unit: Unit, entry: EntryIntoDamage) -> Iterator[FieldFault]:
@@ -152,15 +161,41 @@ def _other_places(unit: Unit, entry: EntryIntoDamage) -> Iterator[FieldFault]:
 
 
 def entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:
-    """Entries of simple queues that point into [start, stop) of the log."""
-    queues = [
-        queue for queues in store.queues_by_topic().values() for queue in queues.values() if queue.kind == "simple"
-    ]
+    """Entries of queues that point into [start, stop) of the log."""
+    queues = [queue for queues in store.queues_by_topic().values() for queue in queues.values()]
     for queue in queues if len(queues) <= MAX_QUEUES else ():
         try:
-            yield from _of_queue(queue, start, stop, max_entries)
+            if queue.kind == "batch" and isinstance(queue, QueueReader):
+                yield from _of_batch_queue(queue, start, stop, max_entries)
+            else:
+                yield from _of_queue(queue, start, stop, max_entries)
         except CannotRead:
             continue
+
+
+def _of_batch_queue(queue: QueueReader, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:
+    lower = max(queue.sequence.min_offset, 0) // queue.unit_size
+    upper = end = max((file.end_offset for file in queue.files), default=0) // queue.unit_size
+    while lower < upper:
+        middle = (lower + upper) // 2
+        batch = queue.batch(middle)
+        if batch is not None and batch.physical_offset < start:
+            lower = middle + 1
+        else:
+            upper = middle
+    for number in range(lower, min(end, lower + max_entries)):
+        batch = queue.batch(number)
+        if batch is None or batch.physical_offset >= stop:
+            return
+        if batch.physical_offset >= start:
+            yield EntryIntoDamage(
+                batch.physical_offset,
+                batch.size,
+                queue.topic,
+                queue.queue_id,
+                batch.queue_offset,
+                batch.next_offset - batch.queue_offset,
+            )
 
 
 def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:

@@ -173,7 +173,7 @@ def _as_repair(plan: _Plan) -> Repair:
                 "from 5.0 on skip it, others hand an empty body to the application",
                 "{n:,} messages stay lost ({names}); empty messages without content take their places: Java clients "
                 "from 5.0 on skip them, others hand an empty body to the application",
-                n=len(plan.replaced),
+                n=sum(_count(unit) for unit in plan.replaced),
                 names=_names(plan.replaced),
             )
         )
@@ -210,8 +210,17 @@ def _as_repair(plan: _Plan) -> Repair:
 
 
 def _names(lost: Sequence[LostUnit | Unit]) -> str:
-    names = [f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in lost[:_MAX_NAMED]]
+    names = [
+        f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+        + (f"–{unit.queue_offset + _count(unit) - 1}" if _count(unit) > 1 else "")
+        for unit in lost[:_MAX_NAMED]
+    ]
     return ", ".join([*names, *(["…"] if len(lost) > _MAX_NAMED else [])])
+
+
+def _count(unit: LostUnit | Unit) -> int:
+    """Return the number of messages of a lost unit, as its queue counts them."""
+    return max(unit.batch_size, 1) if isinstance(unit, LostUnit) else 1
 
 
 class _LogMender:
@@ -412,7 +421,11 @@ class _LogMender:
             queue_id=lost.queue_id,
             queue_offset=lost.queue_offset,
             store_timestamp=time_before,
-            properties={**passed_over(lost.topic, lost.queue_id), **self._light_properties(lost)},
+            properties={
+                **passed_over(lost.topic, lost.queue_id),
+                **_batch_properties(lost),
+                **self._light_properties(lost),
+            },
             property_crc=self._property_crc,
         )
         if data is None:
@@ -638,6 +651,13 @@ def _encoded(unit: Unit, lost: LostUnit, store_timestamp: int, *, has_entry: boo
         return None
     is_same = decoded.body == unit.body and decoded.crc == "ok" and not decoded.stale
     return data if is_same and (decoded.properties_raw == unit.properties_raw or sealed) else None
+
+
+def _batch_properties(lost: LostUnit) -> dict[str, str]:
+    """Return the properties by which the entry of a batch queue says its queue offsets."""
+    if not lost.batch_size:
+        return {}
+    return {props.INNER_BASE: str(lost.queue_offset), props.INNER_NUM: str(lost.batch_size)}
 
 
 def passed_over(topic: str, queue_id: int) -> dict[str, str]:

@@ -20,6 +20,7 @@ from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
 from engine.repair import (
+    batch_queues,
     compacted_queues,
     file_lengths,
     index_entries,
@@ -38,7 +39,7 @@ from engine.repair.lost_keys import lost_key_patches
 from engine.repair.repair import Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
-from engine.sentences import Sentence, sentence
+from engine.sentences import Sentence, join, sentence
 from engine.store.recovery.plan import Blocker, RecoveryPlan
 
 NAMES = (
@@ -270,7 +271,12 @@ def _missing_files_repair(store: StoreSnapshot, state: State) -> Repair | None:
 def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if store.rocksdb_queues is not None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
-    return queue_entries.repair_queues(store, state.findings)
+    of_entries = queue_entries.repair_queues(store, state.findings)
+    of_batches = batch_queues.repair_batch_queues(store, state.findings)
+    if of_entries is None or of_batches is None:
+        return of_entries or of_batches
+    gains = join("; ", [of_entries.gains, of_batches.gains])
+    return replace(of_entries, patches=(*of_entries.patches, *of_batches.patches), gains=gains)
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
