@@ -110,7 +110,7 @@ def test_a_broker_that_requires_tls_and_accounts(tmp_path: Path, capsys, release
     settings = real_cluster.ACCOUNT_SETTINGS[rules]
     options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     source = HandmadeStore()
-    for key in "ABCD":
+    for key in "ABCDE":
         source.put("%DLQ%billing", unique=key, body=b"tea", more={"RETRY_TOPIC": "Orders"})
     source.write(tmp_path / "source")
     tls = ["--tls", str(tls_file)]
@@ -118,6 +118,7 @@ def test_a_broker_that_requires_tls_and_accounts(tmp_path: Path, capsys, release
         [*tls, *account_file(tmp_path, *names)]
         for names in (("adminuser", "87654321"), ("producer", "12345678"), ("adminuser", "12345678"))
     )
+    temporary = [*tls, *account_file(tmp_path, "producer", "12345678", "a-token")]
     names_options = ["-Dtls.test.mode.enable=false", f"-Dtls.config.file={tls_file}"]
     jvm_options = [*names_options, "-Dtls.enable=true", "-Dtls.server.mode=enforcing"]
     port, names_port = real_cluster.free_port(), real_cluster.free_port()
@@ -151,6 +152,7 @@ def test_a_broker_that_requires_tls_and_accounts(tmp_path: Path, capsys, release
             ("B", namesrv, administrator),
             ("C", namesrv, producer),
             ("D", status["broker"], producer),
+            ("E", namesrv, temporary),
         ):
             code, out, error = resend(key, to, *credentials)
             assert code == 0, out + error
@@ -159,18 +161,18 @@ def test_a_broker_that_requires_tls_and_accounts(tmp_path: Path, capsys, release
         assert main(["resetOffsetByTime", "-s", "0", *move, *undo_file, *administrator]) == 0
         assert main(["skipAccumulatedMessage", *move, "--undo-file", str(tmp_path / "undo2.json"), *administrator]) == 0
         moves = json.loads(capsys.readouterr().out.splitlines()[-1])
-        assert moves["never"] == 4
+        assert moves["never"] == 5
         assert main(["cluster", namesrv, "--json", *administrator]) in {0, 1}
         rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         progress = [row for row in rows if row["type"] == "clusterProgress" and row["group"] == "billing"]
-        assert sum(row["offset"] for row in progress) == 4
+        assert sum(row["offset"] for row in progress) == 5
     stored = [unit.unique_key for unit in units_of(tmp_path / "real") if unit.topic == "Orders"]
-    assert sorted(map(str, stored)) == ["A", "B", "C", "D"]
+    assert sorted(map(str, stored)) == ["A", "B", "C", "D", "E"]
 
 
-def account_file(folder: Path, access_key: str, secret_key: str) -> list[str]:
-    file = folder / f"{access_key}-{secret_key}.yml"
-    file.write_text(f"accessKey: {access_key}\nsecretKey: {secret_key}\n")
+def account_file(folder: Path, access_key: str, secret_key: str, token: str = "") -> list[str]:
+    file = folder / f"{access_key}-{secret_key}{token}.yml"
+    file.write_text(f"accessKey: {access_key}\nsecretKey: {secret_key}\nsecurityToken: {token}\n")
     return ["--account", str(file)]
 
 
