@@ -78,10 +78,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.timeline.timeline import find_timeline
     from engine.inspection.timeline.traces import TraceCollector
 
+    lists_traces = args.traces or args.message is not None
     with open_named_store(args, out) as store:
+        if lists_traces:
+            store.require_bodies()
         store.settle_log_end()
         with Progress("timeline", store.log.sequence.total_size, out.quiet) as progress:
-            traces = TraceCollector(args.limit, args.message or "", is_wanted=args.traces or args.message is not None)
+            traces = TraceCollector(args.limit, args.message or "", is_wanted=lists_traces)
             timeline = find_timeline(store, progress.update, traces=traces)
         chosen = [event for event in timeline.events if _is_wanted(event, args)]
         listed = chosen[: args.limit]

@@ -56,6 +56,17 @@ def test_the_first_line_is_a_summary(golden, capsys):
     assert lines[2].startswith("-- from born to stored: half within 1 ms")
 
 
+def test_a_capsule_has_no_traces(tmp_path, capsys):
+    """Its trace messages have no bodies. They were counted as messages that are not understood."""
+    with MessageStore(tmp_path / "store") as store:
+        store.put_message(Message(TRACE_TOPIC, b"Pub\x01 and more text"))
+    capsule = str(tmp_path / "x.capsule")
+    assert main(["capsule", str(tmp_path / "store"), "-o", capsule]) == 0
+    assert main(["timeline", capsule, "--traces"]) == 2
+    assert "a capsule has no bodies" in capsys.readouterr().err
+    assert main(["timeline", capsule]) == 0
+
+
 def test_an_unknown_kind_is_wrong_usage(capsys):
     assert main(["timeline", ".", "--kind", "crash,nothing"]) == 2
     assert "found 'crash,nothing'" in capsys.readouterr().err
