@@ -47,7 +47,7 @@ def decode(data: bytes, length: int) -> bytes:
         stored = columns.blob()
     except (ValueError, struct.error) as error:
         raise BadColumns from error
-    pieces, position, taken = [], 0, 0
+    pieces, position, stored_position = [], 0, 0
     for place, body_length, crc in zip(places, lengths, crcs, strict=True):
         if place < position or not MIN_STAND_IN_BYTES <= body_length <= length - place or not 0 <= crc < 1 << 32:
             raise BadColumns
@@ -55,9 +55,9 @@ def decode(data: bytes, length: int) -> bytes:
     position = 0
     for place, body in zip(places, stand_ins(lengths, crcs), strict=True):
         step = place - position
-        pieces += [stored[taken : taken + step], body]
-        taken, position = taken + step, place + len(body)
-    pieces.append(stored[taken:])
+        pieces += [stored[stored_position : stored_position + step], body]
+        stored_position, position = stored_position + step, place + len(body)
+    pieces.append(stored[stored_position:])
     result = b"".join(pieces)
     if len(result) != length:
         raise BadColumns

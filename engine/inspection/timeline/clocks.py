@@ -100,15 +100,15 @@ def _lasting_jumps(rows: UnitRows) -> list[_Jump]:
 
 def _lasting_amount(delay: Ints, born: Ints, place: int, begin: int, stop: int) -> int:
     """Return by how much the difference jumps behind ``place``; 0 if it does not stay or too few messages show it."""
-    before = slice(max(begin, place - _WINDOW_ROWS + 1), place + 1)
-    after = slice(place + 1, min(stop, place + 1 + _WINDOW_ROWS))
-    earlier = delay[before][np.abs(born[before] - born[place]) <= _WINDOW_MS]
-    later = delay[after][np.abs(born[after] - born[place + 1]) <= _WINDOW_MS]
+    earlier_rows = slice(max(begin, place - _WINDOW_ROWS + 1), place + 1)
+    later_rows = slice(place + 1, min(stop, place + 1 + _WINDOW_ROWS))
+    earlier = delay[earlier_rows][np.abs(born[earlier_rows] - born[place]) <= _WINDOW_MS]
+    later = delay[later_rows][np.abs(born[later_rows] - born[place + 1]) <= _WINDOW_MS]
     if len(earlier) < _MIN_ROWS or len(later) < _MIN_ROWS:
         return 0
     spans = [
         int(np.ptp(born[part][np.abs(born[part] - born[near]) <= _WINDOW_MS]))
-        for part, near in ((before, place), (after, place + 1))
+        for part, near in ((earlier_rows, place), (later_rows, place + 1))
     ]
     old, new = float(np.median(earlier)), float(np.median(later))
     amount = new - old
@@ -142,8 +142,7 @@ def _step_of(rows: UnitRows, jumps: list[_Jump], backward: list[int]) -> ClockSt
     row, next_row = max(jump.row for jump in jumps), min(jump.next_row for jump in jumps)
     amount = round(float(np.median([jump.amount for jump in jumps])))
     hosts = sorted({jump.host for jump in jumps})
-    others = _other_hosts(rows, row, next_row) - set(hosts)
-    if others:
+    if _producers_across(rows, row, next_row) - set(hosts):
         return ClockStep(row, next_row, -amount, "producer", hosts)
     step_back = next((place for place in backward if row <= place < next_row), None)
     if step_back is not None and amount < 0:
@@ -163,8 +162,7 @@ def _step_of(rows: UnitRows, jumps: list[_Jump], backward: list[int]) -> ClockSt
     return ClockStep(place, place + 1, amount, "broker", hosts)
 
 
-def _other_hosts(rows: UnitRows, row: int, next_row: int) -> set[int]:
+def _producers_across(rows: UnitRows, row: int, next_row: int) -> set[int]:
     """Return the producers with messages on both sides of a step."""
-    before = slice(max(0, row - _WINDOW_ROWS), row + 1)
-    after = slice(next_row, next_row + _WINDOW_ROWS)
-    return set.intersection(*(set(rows.host[part][rows.flags[part] & SENT != 0].tolist()) for part in (before, after)))
+    sides = slice(max(0, row - _WINDOW_ROWS), row + 1), slice(next_row, next_row + _WINDOW_ROWS)
+    return set.intersection(*(set(rows.host[part][rows.flags[part] & SENT != 0].tolist()) for part in sides))

@@ -44,9 +44,9 @@ class Gap:
     ``offset``.
 
     ``waited``: requests sent meanwhile and stored afterwards, ``longest_wait`` of them in ms; ``attempts``: messages
-    whose first attempt was meanwhile; ``made``: keys that producers made meanwhile for messages that are not in this
-    log, beyond their usual number of those; ``due``: delayed messages that were due meanwhile, ``delivered``: delayed
-    messages that were delivered right afterwards. ``usual`` (ms): percentile 99 of the gaps around.
+    whose first attempt was meanwhile; ``keys_made``: keys that producers made meanwhile for messages that are not in
+    this log, beyond their usual number of those; ``due``: delayed messages that were due meanwhile, ``delivered``:
+    delayed messages that were delivered right afterwards. ``usual`` (ms): percentile 99 of the gaps around.
     """
 
     start: int
@@ -59,7 +59,7 @@ class Gap:
     first_waited: int | None = None
     attempts: int = 0
     first_attempt: int | None = None
-    made: int = 0
+    keys_made: int = 0
     due: int = 0
     delivered: int = 0
     is_over: bool = True
@@ -76,7 +76,7 @@ class Gap:
 
     @property
     def is_outage(self) -> bool:
-        return not self.is_stall and (self.attempts > 0 or self.made > 0 or (self.due > 0 and self.delivered > 0))
+        return not self.is_stall and (self.attempts > 0 or self.keys_made > 0 or (self.due > 0 and self.delivered > 0))
 
     @property
     def is_pause(self) -> bool:
@@ -118,15 +118,15 @@ class _Judge:
         rows = self._rows
         start, end = int(rows.stored[place]), int(rows.stored[place + 1])
         gap = Gap(start, end, int(rows.offset[place]), int(rows.offset[place + 1]), usual)
-        after = np.arange(place + 1, min(place + 1 + _AFTER_ROWS, len(rows)))
-        after = after[(rows.stored[after] >= end) & (rows.stored[after] <= end + _AFTER_MS)]
-        sent = after[rows.flags[after] & SENT != 0]
+        later_rows = np.arange(place + 1, min(place + 1 + _AFTER_ROWS, len(rows)))
+        later_rows = later_rows[(rows.stored[later_rows] >= end) & (rows.stored[later_rows] <= end + _AFTER_MS)]
+        sent = later_rows[rows.flags[later_rows] & SENT != 0]
         self._judge_sends(gap, place, sent)
         for client in np.unique(rows.client[sent]).tolist():
-            gap.made += self._made_meanwhile(gap, place, client) if client else 0
+            gap.keys_made += self._keys_made(gap, place, client) if client else 0
         due = rows.due[self._due_rows[self._due_rows <= place]]
         gap.due = int(np.count_nonzero((due > start + MIN_GAP_MS) & (due < end - MIN_GAP_MS)))
-        gap.delivered = int(np.count_nonzero(rows.flags[after] & DELIVERED))
+        gap.delivered = int(np.count_nonzero(rows.flags[later_rows] & DELIVERED))
         return gap
 
     def _judge_sends(self, gap: Gap, place: int, sent: npt.NDArray[np.intp]) -> None:
@@ -160,31 +160,31 @@ class _Judge:
             first_attempt = int(arrived - since_first)
             if since_first >= _WAIT_MS and gap.start - _AFTER_MS <= first_attempt < gap.end - _WAIT_MS:
                 gap.attempts += 1
-                known = gap.first_attempt
-                gap.first_attempt = first_attempt if known is None else min(known, first_attempt)
+                earlier_attempt = gap.first_attempt
+                gap.first_attempt = first_attempt if earlier_attempt is None else min(earlier_attempt, first_attempt)
         gap.is_over = latest_excess < max(_WAIT_MS, gap.longest_wait / 2) or not gap.waited
 
-    def _made_meanwhile(self, gap: Gap, place: int, client: int) -> int:
+    def _keys_made(self, gap: Gap, place: int, client: int) -> int:
         """Return how many keys the process ``client`` made in the gap that are in no unit; 0 if not more than usual.
 
         Keys are numbered. A process that also sends elsewhere leaves numbers out all the time, at a rate that the
         messages in front of the gap show.
         """
         rows = self._rows
-        before, after = self._by_client.around(client, place, _RATE_ROWS)
-        if len(before) < _BASE_ROWS:
+        earlier_rows, later_rows = self._by_client.around(client, place, _RATE_ROWS)
+        if len(earlier_rows) < _BASE_ROWS:
             return 0
-        times, numbers = rows.key_time[before], rows.key_number[before]
+        times, numbers = rows.key_time[earlier_rows], rows.key_number[earlier_rows]
         steps = (numbers - numbers[-1] + _HALF) % (2 * _HALF) - _HALF
         span, last_time, last_number = int(np.ptp(times)), int(times.max()), int(numbers[-1] + steps.max())
-        after = after[rows.key_time[after] >= last_time + gap.length // 2]
-        if span < _MIN_RATE_SPAN_MS or not len(after):
+        later_rows = later_rows[rows.key_time[later_rows] >= last_time + gap.length // 2]
+        if span < _MIN_RATE_SPAN_MS or not len(later_rows):
             return 0
-        first = after[np.argmin(rows.key_time[after])]
-        elapsed = int(rows.key_time[first]) - last_time
-        missing = (int(rows.key_number[first]) - last_number) % (2 * _HALF) - 1
-        usually_here = len(before) * elapsed / span
-        usually_elsewhere = max(int(np.ptp(steps)) + 1 - len(before), 0) * elapsed / span
+        next_row = later_rows[np.argmin(rows.key_time[later_rows])]
+        elapsed = int(rows.key_time[next_row]) - last_time
+        missing = (int(rows.key_number[next_row]) - last_number) % (2 * _HALF) - 1
+        usually_here = len(earlier_rows) * elapsed / span
+        usually_elsewhere = max(int(np.ptp(steps)) + 1 - len(earlier_rows), 0) * elapsed / span
         surplus = missing - usually_elsewhere
         least = max(_MIN_MADE, 5 * math.sqrt(usually_elsewhere), _MIN_MADE_SHARE * usually_here)
         return int(surplus) if surplus >= least else 0

@@ -471,7 +471,7 @@ def _gap_evidence(gap: Gap) -> dict[str, object]:
         "waited": gap.waited,
         "longestWaitMs": gap.longest_wait,
         "firstAttemptsMeanwhile": gap.attempts,
-        "madeMeanwhile": gap.made,
+        "madeMeanwhile": gap.keys_made,
         "delayedDueMeanwhile": gap.due,
     }
 
@@ -499,12 +499,12 @@ def _gap_event(gap: Gap) -> TimelineEvent | None:
                     n=gap.attempts,
                 )
             )
-        if gap.made:
+        if gap.keys_made:
             signs.append(
                 plural(
                     "producers made {n:,} key more than usual for a message that is not in this store",
                     "producers made {n:,} keys more than usual for messages that are not in this store",
-                    n=gap.made,
+                    n=gap.keys_made,
                 )
             )
         if gap.due and gap.delivered:

@@ -144,14 +144,14 @@ def _consumed_event(
     if consumed is None:
         message = sentence("Group {group} at {client} got message {id}; no trace says how that ended", **values)
         return _event("messageConsumed", start, None, offset, message, evidence)
-    last = consumed[0]
-    evidence |= {"group": group or None, "costMs": last.cost_ms, "success": last.is_success}
-    evidence |= {"result": last.result or None}
-    end = start + (last.cost_ms or 0) if start is not None else last.time
+    consumption = consumed[0]
+    evidence |= {"group": group or None, "costMs": consumption.cost_ms, "success": consumption.is_success}
+    evidence |= {"result": consumption.result or None}
+    end = start + (consumption.cost_ms or 0) if start is not None else consumption.time
     message = sentence(
         "Group {group} at {client} consumed message {id} within {cost}: {result}",
         **values,
-        cost=duration_text(last.cost_ms or 0),
-        result=last.result or ("success" if last.is_success else "failed"),
+        cost=duration_text(consumption.cost_ms or 0),
+        result=consumption.result or ("success" if consumption.is_success else "failed"),
     )
     return _event("messageConsumed", start, end, offset, message, evidence)

@@ -64,13 +64,13 @@ def _values(block: UnitColumns, rows: npt.NDArray[np.intp]) -> tuple[Ints, npt.N
     """Return the positions of the keys' texts, and for each the number of its row in ``rows``."""
     begins = block.properties_position[rows]
     ends = begins + block.properties_length[rows]
-    first, last = int(begins[0]), int(ends[-1])
-    data = block.buffer[first:last].tobytes()
-    found, place = [], data.find(_UNIQ_KEY)
+    data_start = int(begins[0])
+    data = block.buffer[data_start : int(ends[-1])].tobytes()
+    places, place = [], data.find(_UNIQ_KEY)
     while place >= 0:
-        found.append(place)
+        places.append(place)
         place = data.find(_UNIQ_KEY, place + len(_UNIQ_KEY))
-    names = np.array(found, np.int64) + first
+    names = np.array(places, np.int64) + data_start
     owners = np.maximum(np.searchsorted(begins, names, "right") - 1, 0)
     values = names + len(_UNIQ_KEY)
     is_property = (names >= begins[owners]) & (values < ends[owners])
@@ -83,8 +83,8 @@ def _decoded(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
     """Return the bytes of the keys that are exactly ``size`` bytes in hex, and which ones those are."""
     value_ends = values + 2 * size
-    last = len(buffer) - 1
-    fits = (value_ends == ends) | ((value_ends < ends) & (buffer[np.minimum(value_ends, last)] == 2))
+    last_position = len(buffer) - 1
+    fits = (value_ends == ends) | ((value_ends < ends) & (buffer[np.minimum(value_ends, last_position)] == 2))
     chosen = np.flatnonzero(fits)
     digits = _HEX[buffer[values[chosen][:, None] + np.arange(2 * size)]]
     is_hex = (digits < 16).all(1)

@@ -100,14 +100,14 @@ def without_wrong_times(chunk: Chunk) -> Chunk:
     stored = chunk.rows.stored
     if len(stored) < 3:
         return chunk
-    before, after = stored[1:-1] - stored[:-2], stored[2:] - stored[1:-1]
-    is_far = (np.abs(before) >= WRONG_TIME_MS) & (np.abs(after) >= WRONG_TIME_MS)
+    to_row, from_row = stored[1:-1] - stored[:-2], stored[2:] - stored[1:-1]
+    is_far = (np.abs(to_row) >= WRONG_TIME_MS) & (np.abs(from_row) >= WRONG_TIME_MS)
     is_wrong = np.zeros(len(stored), np.bool_)
-    is_wrong[1:-1] = is_far & ((before < 0) != (after < 0)) & (np.abs(stored[2:] - stored[:-2]) < WRONG_TIME_MS)
+    is_wrong[1:-1] = is_far & ((to_row < 0) != (from_row < 0)) & (np.abs(stored[2:] - stored[:-2]) < WRONG_TIME_MS)
     if not is_wrong.any():
         return chunk
-    kept = np.concatenate(([0], np.cumsum(~is_wrong)))
-    return Chunk(chunk.rows.select(~is_wrong), int(kept[chunk.begin]), int(kept[chunk.stop]))
+    new_numbers = np.concatenate(([0], np.cumsum(~is_wrong)))
+    return Chunk(chunk.rows.select(~is_wrong), int(new_numbers[chunk.begin]), int(new_numbers[chunk.stop]))
 
 
 @dataclass(slots=True)
@@ -215,7 +215,7 @@ def _rows_of(block: UnitColumns, kinds: _TopicKinds) -> UnitRows:
         raw = block.raw_properties(int(rows[i]))
         if any(mark in raw for mark in _DELAY_MARKS):
             flags[i] = DELIVERED
-    made = unique_keys(block, rows)
+    key_columns = unique_keys(block, rows)
     topic_ids = block.topic_id[rows]
     identities = topic_ids.astype(np.uint64) << np.uint64(32) ^ block.body_crc[rows].astype(np.uint64)
     hosts = _hosts(block, rows, block.offset[rows] - block.base + _BORN_HOST, BORN_HOST_V6, 8)
@@ -228,10 +228,10 @@ def _rows_of(block: UnitColumns, kinds: _TopicKinds) -> UnitRows:
         flags,
         np.where(hosts & _WIDE == _WIDE, hosts | _WIDE, hosts >> np.uint64(32)),
         _hosts(block, rows, block.body_position[rows] - _STORE_HOST_BEFORE_BODY, STORE_HOST_V6, -4),
-        np.where(made.keys == 0, made.keys, made.keys ^ identities * _MIX_3 | np.uint64(1)),
-        made.clients,
-        made.times,
-        made.counters,
+        np.where(key_columns.keys == 0, key_columns.keys, key_columns.keys ^ identities * _MIX_3 | np.uint64(1)),
+        key_columns.clients,
+        key_columns.times,
+        key_columns.counters,
         np.where(flags & DELAYED != 0, block.tags_code[rows], -1),
     )
 

@@ -80,7 +80,7 @@ def test_keys_that_a_producer_made_meanwhile_for_messages_that_are_not_here_make
     key_times = [time - 500_000 for time in born_usually()]
     numbers = [*range(100), *range(400, 500)]
     gap = only_gap(born=born_usually(), client=[7] * 200, key_time=key_times, key_number=numbers)
-    assert (gap.is_outage, gap.made) == (True, 300)
+    assert (gap.is_outage, gap.keys_made) == (True, 300)
 
 
 def test_a_producer_that_always_sends_elsewhere_too_shows_nothing():
