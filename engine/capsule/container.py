@@ -108,6 +108,11 @@ class Directory:
     disk_use: list[float] = field(default_factory=lambda: [-1.0, -1.0])
     """Used share of the disks of log and queues when the capsule was made; −1 if unknown."""
     masked: list[str] = field(default_factory=list)
+    interrupted_command: str = ""
+    """A command that was stopped while it changed the store; its backup folder is ``interrupted_backup`` beside it."""
+    interrupted_backup: str = ""
+    was_undone: bool = False
+    """True if not the command was stopped, but its undo."""
     files: list[CapsuleFile] = field(default_factory=list)
     root: CapsuleFile = field(default_factory=lambda: CapsuleFile("", 0o40755))
 

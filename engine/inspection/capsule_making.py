@@ -41,6 +41,7 @@ from engine.inspection.batch_bodies import without_member_bodies
 from engine.inspection.capsule_masking import CapsuleMasking
 from engine.inspection.retention import disk_use_of
 from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.backup import find_interrupted_change
 from engine.mapped.reading import Reading
 from engine.sentences import sentence
 from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
@@ -177,6 +178,10 @@ class _Making:
         directory = Directory(root.resolve().name, now_ms, __version__, lock_state, root=_entry("", info))
         directory.masked = self.masking.parts
         directory.disk_use = list(disk_use_of(self._store))
+        interrupted = find_interrupted_change(root) if lock_state != "held" else None
+        if interrupted is not None:
+            directory.interrupted_command, directory.was_undone = interrupted.command, bool(interrupted.begun)
+            directory.interrupted_backup = interrupted.folder.name
         directory.files += self._list(root, "", (root.resolve(),))
         self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
         self.summary.store_bytes = sum(entry.size for entry in directory.files if stat.S_ISREG(entry.mode))

@@ -58,7 +58,8 @@ def answer(path: Path, question: Sequence[str]) -> Answer:
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         code = main([command, str(path), *arguments, "--json", "--quiet"])
     records = []
-    for line in output.getvalue().replace(str(path), "STORE").splitlines():
+    short_path = f"{path.parent.name}/{path.name}"  # of what lies beside the store
+    for line in output.getvalue().replace(str(path), "STORE").replace(short_path, "STORE").splitlines():
         record = json.loads(line)
         if record["type"] == "store":
             record["notes"] = [note for note in record["notes"] if not note.startswith("A capsule of")]

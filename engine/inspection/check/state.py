@@ -48,21 +48,28 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
 
 def interrupted_change(store: StoreSnapshot) -> Iterator[Finding]:
     """AB02: a command that changes the store, or its undo, was stopped before its end."""
-    if store.kind != "store" or store.capsule is not None or store.lock_state == "held":
+    if store.kind != "store" or store.lock_state == "held":
         return
-    backup = find_interrupted_change(store.path)
-    if backup is None:
+    if store.capsule is not None:  # it was looked for when the capsule was made
+        directory = store.capsule.directory
+        name, is_undo = directory.interrupted_command, directory.was_undone
+        folder = str(store.path.parent / directory.interrupted_backup)
+    else:
+        backup = find_interrupted_change(store.path)
+        if backup is None:
+            return
+        name, is_undo, folder = backup.command, bool(backup.begun), str(backup.folder)
+    if not name:
         return
-    folder = str(backup.folder)
     text = sentence(
         "The undo of {command} was interrupted: the store is partly changed, and its backup is in {folder}"
-        if backup.begun
+        if is_undo
         else "The command {command} was interrupted: the store is partly changed, and its backup is in {folder}",
-        command=backup.command,
+        command=name,
         folder=folder,
     )
     command = f"storescope repair {STORE} --undo {shlex.quote(folder)}"
-    yield catalogue.AB02.finding(text, folder, None, {"command": backup.command, "folder": folder}, command=command)
+    yield catalogue.AB02.finding(text, folder, None, {"command": name, "folder": folder}, command=command)
 
 
 def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
