@@ -2,7 +2,8 @@
 (docs/formats/repair.md#lengths).
 
 A file that was cut gets zeros behind its last byte. What stood there is lost; the repair of the log covers it. A file
-that is too long loses what stands behind its end, if that is no part of the log.
+that is too long loses what stands behind its end, if that is no part of the log. The length of an only file is known by
+the configuration alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from engine.rules.findings import Finding
 from engine.sentences import join, plural, sentence
 
 NAME = "lengths"
+PAGE_BYTES = 4096
+"""Brokers are configured with files of whole pages."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -31,6 +34,8 @@ def repair_lengths(store: StoreSnapshot, findings: Collection[Finding]) -> Repai
         return None
     files = store.log.sequence.files
     length = log_rules.likely_length([log_rules.LogFile(file.path, file.start_offset, file.size) for file in files])
+    if len(files) == 1:
+        length = _configured_length(store, files[0]) or length
     patches: list[ResizeFile] = []
     costs = []
     for file in files:
@@ -59,6 +64,19 @@ def repair_lengths(store: StoreSnapshot, findings: Collection[Finding]) -> Repai
     gains = sentence("a broker starts with these files")
     title = sentence("Give files of the commit log the length of the others")
     return Repair(NAME, mendable.LENGTHS, title, tuple(patches), gains, join("; ", costs))
+
+
+def _configured_length(store: StoreSnapshot, file: ReadOnlyFile) -> int:
+    """Return the length that the configuration gives to the only file of the log; 0 if it may be the wrong one: the
+    file's own length could be what a broker made.
+    """
+    config = store.config
+    if config is None or "mappedFileSizeCommitLog" not in config.given:
+        return 0
+    length = config.mapped_file_size_commit_log
+    is_cut = file.size < length and file.size % PAGE_BYTES != 0
+    is_padded = file.size > length >= store.log.max_offset - file.start_offset
+    return length if is_cut or is_padded else 0
 
 
 def _is_surplus(store: StoreSnapshot, file: ReadOnlyFile, length: int) -> bool:

@@ -12,25 +12,16 @@ from pathlib import Path
 
 import mend_campaign
 import pytest
-import real_cluster
 import repair_rounds
+from consumed_stores import TOPICS, Place, consume, received, served
 from mend_campaign import KINDS
-from other_clients import OtherClient
 
 from engine.cli.main import main
 from engine.codec.filler import LOST
 from engine.codec.message import Unit
-from engine.inspection.snapshot import open_store
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(400)]
 
-TOPICS = {
-    "broker-orders-4.9.7": ("OrderEvents", "PaymentEvents", "AuditTrail"),
-    "broker-orders": ("OrderEvents", "PaymentEvents", "AuditTrail"),
-    "broker-transactions-5.4.0": ("CartUpdates", "StockLevels"),
-    "broker-orders-5.5.1": ("OrderEvents", "PaymentEvents", "AuditTrail"),
-    "master-slave-5.5.1": ("Orders",),
-}
 DAMAGES = (
     "zeros in the log",
     "messages and their queue entries",
@@ -38,42 +29,6 @@ DAMAGES = (
     "every queue but one file",
     "two kinds at once",
 )
-Place = tuple[str, int, int]
-
-
-def served(store: Path, topics: tuple[str, ...]) -> dict[Place, Unit]:
-    """Return the messages of the topics that the queues of a store lead to, by topic, queue and queue offset."""
-    messages: dict[Place, Unit] = {}
-    with open_store(store) as opened:
-        for topic in topics:
-            for queue in opened.queues_by_topic().get(topic, {}).values():
-                for entry in queue.entries(queue.min_offset, queue.max_offset):
-                    unit = opened.log.unit_at(entry.physical_offset, crc=False)
-                    assert isinstance(unit, Unit), (topic, queue.queue_id, entry)
-                    messages[topic, queue.queue_id, entry.queue_offset] = unit
-    return messages
-
-
-def consume(monkeypatch: pytest.MonkeyPatch, place: Path, release: str, expected: Counter[Place]) -> list[dict]:
-    """Start the real broker on the store in ``place``, and return what a Java client is handed of the topics."""
-    monkeypatch.setenv("CLIENT_RELEASE", release)
-    ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(place, *ports, "--small", release=release) as status:
-        client = OtherClient("java", status["namesrv"], place / "client")
-        try:
-            topics = {topic: {"type": "TAG", "expression": "*"} for topic, _, _ in expected}
-            client.run(do="consumer", id="reader", group="readsAllAgain", topics=topics)
-            client.wait_until(lambda lines: received(lines) >= expected, "not every message came")
-            return [line for line in client.lines if line["event"] == "received"]
-        finally:
-            client.end()
-
-
-def received(lines: list) -> Counter[Place]:
-    """Return how often the message at each place came."""
-    return Counter(
-        (line["topic"], line["queueId"], line["queueOffset"]) for line in lines if line["event"] == "received"
-    )
 
 
 def check_consumer(

@@ -9,6 +9,7 @@ import pytest
 import repair_rounds
 from handmade_stores import LOG_SIZE, HandmadeStore, healthy
 
+from engine.config import MessageStoreConfig
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
@@ -75,3 +76,24 @@ def test_bytes_behind_the_end_of_the_last_file_stay_if_they_may_be_messages(tmp_
     last = max((root / "commitlog").iterdir())
     last.write_bytes(last.read_bytes() + b"a message of a longer file")
     assert [repair.name for repair in plan_repairs(root, None, "5.3").repairs] == []
+
+
+@pytest.mark.parametrize("surplus", [-1000, 100, 8192])
+def test_the_configuration_tells_the_length_of_an_only_file(tmp_path, surplus):
+    """No broker started with it, and nothing was offered: most stores of less than 1 GiB have one file."""
+    root = healthy(count=20).write(tmp_path / "store")
+    os.truncate(log_file(root, 0), 2 * LOG_SIZE + surplus)
+    config = MessageStoreConfig(mapped_file_size_commit_log=2 * LOG_SIZE, given=frozenset({"mappedFileSizeCommitLog"}))
+    plan = plan_repairs(root, config, "5.3")
+    assert not plan.current.start.will_start
+    assert [repair.name for repair in plan.repairs] == ["lengths"]
+    assert plan.mended.start.will_start
+    apply_patches(root, PatchList(plan.patches), RealDisk())
+    assert log_file(root, 0).stat().st_size == 2 * LOG_SIZE
+
+
+def test_an_only_file_that_a_broker_may_have_made_stays(tmp_path):
+    """The configuration may be that of another broker: a file of whole pages is shorter than it says by its choice."""
+    root = healthy(count=20).write(tmp_path / "store")
+    config = MessageStoreConfig(mapped_file_size_commit_log=4 * LOG_SIZE, given=frozenset({"mappedFileSizeCommitLog"}))
+    assert plan_repairs(root, config, "5.3").repairs == ()

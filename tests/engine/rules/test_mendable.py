@@ -22,4 +22,5 @@ def test_the_repairs_are_those_that_are_tried():
 
 def test_repairs_of_a_rule_are_in_their_order():
     assert mendable.repairs_of("CQ10") == ("queues", "start-of-dispatch")
-    assert mendable.repairs_of("CF05") == ()
+    assert mendable.repairs_of("CF05") == ("lengths",)
+    assert mendable.repairs_of("CF06") == ()
