@@ -89,7 +89,7 @@ def hashes_of(data: bytes, count: int) -> Int32:
     """Return the hashes of a block of ``count`` entries. Raises :class:`BadColumns`."""
     try:
         return ColumnReader(data).words(count)
-    except ValueError as error:
+    except (ValueError, IndexError, struct.error) as error:
         raise BadColumns from error
 
 

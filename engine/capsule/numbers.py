@@ -21,6 +21,8 @@ UInt8 = npt.NDArray[np.uint8]
 _U32 = struct.Struct(">I")
 RAW, DELTA = 0, 1
 _MAX_TABLE: Final = 256
+_MIN_REPEATS: Final = 8
+"""A number that occurs less often is not worth its place in a table."""
 _UNIQUE_TAIL_BYTES: Final = 6
 """Bytes of a unique key that count: four of the time, two of the counter."""
 _UNIQUE_TEXT = re.compile(rb"(?:[0-9A-F]{32}|[0-9A-F]{56})")
@@ -91,8 +93,20 @@ class ColumnWriter:
         self._pieces.append(ids.astype(np.uint8).tobytes())
 
     def words(self, values: Int32) -> None:
-        """Write numbers without any order: the bytes of each place, one after the other."""
-        rows = values.astype(">i4").view(np.uint8).reshape(len(values), 4)
+        """Write numbers without any order: those that repeat as a table and their places there, of all others the bytes
+        of each place, one after the other.
+        """
+        distinct, ids, counts = np.unique(values, return_inverse=True, return_counts=True)
+        repeated = np.flatnonzero(counts >= _MIN_REPEATS)
+        repeated = repeated[np.argsort(counts[repeated])[::-1][: _MAX_TABLE - 1]]
+        self.number(len(repeated))
+        self._pieces.append(distinct[repeated].astype(">i4").tobytes())
+        codes = np.zeros(len(distinct), np.uint8)
+        codes[repeated] = np.arange(1, len(repeated) + 1)
+        codes = codes[ids]
+        if len(repeated):
+            self._pieces.append(codes.tobytes())
+        rows = values[codes == 0].astype(">i4").view(np.uint8).reshape(-1, 4)
         self._pieces.append(np.ascontiguousarray(rows.T).tobytes())
 
     def texts(self, values: Sequence[bytes]) -> None:
@@ -196,8 +210,13 @@ class ColumnReader:
         return table[np.frombuffer(self.take(count), np.uint8)]
 
     def words(self, count: int) -> Int32:
-        rows = np.frombuffer(self.take(4 * count), np.uint8).reshape(4, count)
-        return np.ascontiguousarray(rows.T).view(">i4").reshape(count).astype(np.int32)
+        repeated = np.frombuffer(self.take(4 * self.number()), ">i4").astype(np.int32)
+        codes = np.frombuffer(self.take(count), np.uint8) if len(repeated) else np.zeros(count, np.uint8)
+        others = np.flatnonzero(codes == 0)
+        rows = np.frombuffer(self.take(4 * len(others)), np.uint8).reshape(4, len(others))
+        values = np.concatenate((np.zeros(1, np.int32), repeated))[codes]
+        values[others] = np.ascontiguousarray(rows.T).view(">i4").reshape(len(others))
+        return values
 
     def texts(self, count: int) -> list[bytes]:
         form = self.take(1)[0]
