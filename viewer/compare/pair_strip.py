@@ -73,7 +73,7 @@ class PairStrip(Canvas):
 
     def show_content(self, content: StripContent) -> None:
         """Show other logs, or what comparing them gave."""
-        if (content.low, content.high, content.fork) != (self._content.low, self._content.high, self._content.fork):
+        if content.high <= content.low:
             self._mixes = {OWN: [], OTHER: []}
         self._content = content
         self._redraw()
@@ -158,7 +158,9 @@ class PairStrip(Canvas):
         band = self._content.bands.get(side, BandExtent())
         for start, end in band.parts:
             p.fillRect(QRectF(self._x(start), px(top), max(1.0, self._x(end) - self._x(start)), px(BAND)), C("line"))
-        paint_mixes(p, self._mixes[side], self._x, px(top), px(BAND), colours_of(self))
+        fork = self._content.fork
+        mixes = [mix for mix in self._mixes[side] if fork is None or mix.end <= fork]  # behind it rows are no bytes
+        paint_mixes(p, mixes, self._x, px(top), px(BAND), colours_of(self))
         for edge in band.edges if len(band.edges) * 4 < self.width() else ():
             p.fillRect(QRectF(self._x(edge) - 1, px(top), 1, px(BAND)), C("pane"))
 

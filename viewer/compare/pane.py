@@ -359,8 +359,12 @@ class ComparePane(Pane):
             button.setVisible(has_other)
         self.stop.setVisible(model.is_running)
         self.again.setVisible(has_other and not model.is_running)
-        self.heads.show_store(OWN, session.title if session is not None else "")
-        self.heads.show_store(OTHER, str(self._other.path) if self._other is not None else model.path)
+        is_patched = session is not None and bool(session.patches)
+        patched, as_it_is = ("live", tr("as patched")), ("chat", tr("as it is"))
+        self.heads.show_store(OWN, session.title if session is not None else "", *(patched if is_patched else ("", "")))
+        other_path = str(self._other.path) if self._other is not None else model.path
+        is_same_store = is_patched and session is not None and other_path == str(session.path)
+        self.heads.show_store(OTHER, other_path, *(as_it_is if is_same_store else ("", "")))
         if not has_other and session is not None:
             steps = ((tr("Choose the other store…"), self.otherStoreRequested.emit),)
             if model.error:
@@ -402,10 +406,12 @@ class ComparePane(Pane):
         tail = comparison.tail if comparison is not None else None
         content = StripContent(is_compared=comparison is not None)
         starts, ends = [], []
-        for side, store in ((OWN, session.snapshot), (OTHER, other_store)):
+        compared_ends = comparison.ends if comparison is not None else (None, None)
+        stores = ((OWN, session.snapshot), (OTHER, other_store))
+        for (side, store), compared_end in zip(stores, compared_ends, strict=True):
             extents = [(file.start_offset, file.end_offset) for file in store.log.files]
-            end = store.log.known_end
-            end = end if end is not None else store.log.end_offset
+            known_end = store.log.known_end if store.log.known_end is not None else compared_end
+            end = known_end if known_end is not None else store.log.end_offset
             start = max(store.log.min_offset, 0)
             stop = min(end, tail.start) if tail is not None else end
             parts = [(max(first, start), min(last, stop)) for first, last in extents if first < stop]
@@ -434,8 +440,7 @@ class ComparePane(Pane):
                     mixes = await session.jobs.quick(partial(_samples, store, chosen))
                     if generation != self._generation:
                         return
-                    fork = self.model.comparison.tail if self.model.comparison is not None else None
-                    self.strip.add_mixes(side, [mix for mix in mixes if fork is None or mix.end <= fork.start])
+                    self.strip.add_mixes(side, mixes)
             except (StoreError, OSError):
                 return
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
@@ -58,12 +58,15 @@ class FindingsPane(Pane):
     """The view of findings and recovery."""
 
     table: RecordView
+    repairDockRequested = Signal(object, bool)
+    """Ask for a place of the bench of repairs among the views, or for a window of its own."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.model = FindingsModel()
         self._wanted: Place | None = None
         self.repair_box: RepairBox | None = None
+        self._settings: Settings | None = None
         self._build()
 
     def _build(self) -> None:
@@ -114,8 +117,8 @@ class FindingsPane(Pane):
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def use(self, settings: Settings) -> None:
-        """Take the form in which the incident was last shown."""
-        self.incident.settings = settings
+        """Take the form in which the incident was last shown, and the place of the bench of repairs."""
+        self.incident.settings = self._settings = settings
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
@@ -238,7 +241,11 @@ class FindingsPane(Pane):
             self.repair_box = RepairBox(self, self.session, self.statusMessage.emit)
             self.repair_box.placeRequested.connect(self.placeRequested)
             self.repair_box.finished.connect(self._repairs_closed)
-            self.repair_box.begin()
+            box = self.repair_box
+            box.dockRequested.connect(lambda is_docked: self.repairDockRequested.emit(box, is_docked))
+            box.begin()
+            if self._settings is not None and self._settings.repair_docked:
+                self.repairDockRequested.emit(box, True)
         self.repair_box.show()
         self.repair_box.raise_()
 

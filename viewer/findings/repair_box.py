@@ -72,11 +72,13 @@ class RepairBox(QDialog):
 
     placeRequested = Signal(object)
     """A place to show in the store's window."""
+    dockRequested = Signal(bool)
+    """Ask for a place among the views of the window, or for a window of its own."""
 
     def __init__(self, parent: QWidget, session: StoreSession, say: Callable[[str], object]) -> None:
         super().__init__(parent)
         self.session, self._say = session, say
-        self._closed = False
+        self._closed = self._is_docked = False
         self._writing = ""
         """Title of the job that writes; "" while none does."""
         self.outcome = ""
@@ -126,6 +128,10 @@ class RepairBox(QDialog):
         self.apply.setToolTip(tr("Mends the store itself, after a question. What it changes is saved beside it."))
         self.write = Button(tr("Save mended copy…"), "primary")
         self.close_button = Button(tr("Close"))
+        self.dock = Button(tr("Show below the views"))
+        self.dock.setObjectName("repair.dock")
+        self.dock.setToolTip(tr("The patches then stay in sight beside every view."))
+        self.dock.clicked.connect(lambda: self.dockRequested.emit(not self._is_docked))
         for name in ("stop", "again", "save", "write", "apply"):
             getattr(self, name).setObjectName(f"repair.{name}")
         self.undo_change.setObjectName("repair.undo")
@@ -141,12 +147,13 @@ class RepairBox(QDialog):
         self.as_patched.clicked.connect(self.toggle_look)
         self.undo_step.clicked.connect(session.bench.undo)
         self.redo_step.clicked.connect(session.bench.redo)
+        self._own_keys: list[QShortcut] = []
         for keys, work in (
             (QKeySequence(QKeySequence.StandardKey.Undo), session.bench.undo),
             (QKeySequence("Ctrl+Shift+Z"), session.bench.redo),
             (QKeySequence("Ctrl+Y"), session.bench.redo),
         ):
-            QShortcut(keys, self, work)
+            self._own_keys.append(QShortcut(keys, self, work))
         take = QShortcut(QKeySequence(Qt.Key.Key_Space), self.patches, self._toggle_current)
         drop = QShortcut(QKeySequence(Qt.Key.Key_Delete), self.patches, self._drop_current)
         for shortcut in (take, drop):
@@ -165,7 +172,7 @@ class RepairBox(QDialog):
         patches = column(self.patches_head, self.patches, self.detail, gap=0)
         patches.box.setStretch(1, 1)
         self._repairs_area = scrolling(self._repairs)
-        upper = splitter(False, (self._repairs_area, 440), (compared, 720))
+        self._upper = upper = splitter(False, (self._repairs_area, 440), (compared, 720))
         command_line = row(self.command, self.copy_command)
         command_line.box.setStretch(0, 1)
         layout = QVBoxLayout(self)
@@ -178,12 +185,28 @@ class RepairBox(QDialog):
         self._parts_end = Hairline()
         layout.addWidget(self._parts_end)
         self.filler = QWidget()
-        layout.addWidget(row(self.mark, self.note, self.progress, self.stop, self.again))
+        self._note_row = row(self.mark, self.note, self.progress, self.stop, self.again)
+        layout.addWidget(self._note_row)
         layout.addWidget(self.filler, 1)
         layout.addWidget(command_line)
-        layout.addWidget(row(self.undo_change, None, self.apply, self.write, self.close_button))
+        self._command_row = command_line
+        layout.addWidget(row(self.undo_change, self.dock, None, self.apply, self.write, self.close_button))
         self._show()
         self.close_button.setFocus()
+
+    def set_docked(self, is_docked: bool) -> None:
+        """Arrange the parts for a panel, which is wide and low, or for a window of its own."""
+        self._is_docked = is_docked
+        self.dock.setText(tr("In a window of its own") if is_docked else tr("Show below the views"))
+        self._parts.setOrientation(Qt.Orientation.Horizontal if is_docked else Qt.Orientation.Vertical)
+        self._parts.setSizes([600, 600] if is_docked else [280, 220])
+        self._upper.setSizes([320, 320] if is_docked else [440, 720])
+        for shortcut in self._own_keys:  # in the window its own commands have these keys
+            shortcut.setEnabled(not is_docked)
+        layout = self.layout()
+        assert layout is not None
+        layout.setContentsMargins(*((px(8), px(4), px(8), px(6)) if is_docked else (px(16), px(14), px(16), px(12))))
+        self._show()
 
     # ---- working out -------------------------------------------------------------------------------------------------
 
@@ -533,6 +556,7 @@ class RepairBox(QDialog):
         self._say(text)
         if not self._closed:
             self.note.setText(text)
+            self._note_row.show()
 
     def _command_line(self) -> str:
         return self.session.command_line(self.model.command(STORE))
@@ -575,7 +599,7 @@ class RepairBox(QDialog):
         has_parts = model.offered is not None or bool(bench.edits)
         self._parts.setVisible(has_parts)
         self._parts_end.setVisible(has_parts)
-        self._intro.setVisible(has_parts and not self.outcome)
+        self._intro.setVisible(has_parts and not self.outcome and not self._is_docked)
         self.filler.setVisible(not has_parts)
         self._repairs_area.setVisible(bool(model.offered or model.left_lines()))
         self._show_compared()
@@ -594,6 +618,8 @@ class RepairBox(QDialog):
         command = model.command(STORE) if model.taken_patches else []
         for part in (self.command, self.copy_command):
             part.setVisible(bool(command))
+        self._command_row.setVisible(bool(command) and not self._is_docked)
+        self._note_row.setVisible(bool(self.note.text()) or busy or not self._is_docked)
         self.command.setText(self.session.command_line(command) if command else "")
 
     def _show_compared(self) -> None:

@@ -284,6 +284,15 @@ class Settings:
         self._file.setValue("look/inspector", int(value))
 
     @property
+    def repair_docked(self) -> bool:
+        """True if the bench of repairs is a panel of the window, not a window of its own."""
+        return self._number("look/repairDocked", 0, 0, 1) == 1
+
+    @repair_docked.setter
+    def repair_docked(self, value: bool) -> None:
+        self._file.setValue("look/repairDocked", int(value))
+
+    @property
     def clusters(self) -> list[str]:
         """Name servers of clusters that were looked at before, newest first."""
         return [text for text in self._json("cluster/used") if isinstance(text, str)]

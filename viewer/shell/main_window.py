@@ -528,6 +528,7 @@ class MainWindow(QMainWindow):
 
     def _build_anew(self) -> None:
         take_back_later()
+        self.workspace.repairs.close()
         self.let_go()
         old, shown = self.takeCentralWidget(), self.pages.currentIndex() == 0
         if old is not None:

@@ -27,6 +27,7 @@ from viewer.shell.end_question import CloseQuestion
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.lab_stores import running_in_words
 from viewer.shell.open_other import StoreToOpen, kind_of, take
+from viewer.shell.repair_dock import RepairPlace
 from viewer.shell.session_file import Session
 from viewer.shell.undo import Edits
 from viewer.shell.windows import show_beside
@@ -62,6 +63,7 @@ class Workspace:
         self.jumps = Jumps(window)
         self.edits = Edits(window)
         self.comparison = Comparison(window)
+        self.repairs = RepairPlace(window)
         self.pipeline: WindowPipeline | None = None
         """The pipeline's jobs. None until that view is first opened."""
         self.cluster: ClusterWatch | None = None
@@ -94,6 +96,10 @@ class Workspace:
             self._wire_requests(pane)
         if pane.view_id == "compare":
             self._wire_compare(pane)
+        if pane.view_id == "findings":
+            pane.repairDockRequested.connect(  # type: ignore[attr-defined]  # the pane of the findings has it
+                lambda box, is_docked: self.repairs.put(box, pane, is_docked=is_docked)
+            )
         set_reading_order(pane)
         pane.operationDone.connect(self._window.note)
         pane.statusUpdated.connect(lambda words: self._on_status(pane, words))

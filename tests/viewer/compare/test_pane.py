@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from panes import on_store, wait_until, wait_until_idle
 
+from engine.patching.patches import WriteBytes
 from viewer.compare.pair_columns import OTHER, OWN
 from viewer.compare.pane import ComparePane
 from viewer.runtime.places import Place
@@ -131,3 +132,25 @@ def test_comparing_can_be_stopped_and_begun_again(qapp, golden) -> None:
         assert pane.table.total_rows() > 0
 
     on_store(qapp, ComparePane, golden("broker-orders-5.5.1"), drive)
+
+
+def test_a_store_as_patched_is_compared_with_itself_as_it_is(qapp, damaged) -> None:
+    """The other side was read as patched, too: the store seemed to be equal to itself."""
+    _store, copied = damaged
+    file = copied / "commitlog" / f"{0:020d}"
+    data = file.read_bytes()
+    position = 2923 + 200
+    old = data[position : position + 1]
+    patch = WriteBytes(file=f"commitlog/{0:020d}", why="by hand", offset=position, old=old, new=b"t")
+
+    async def drive(pane: ComparePane, session) -> None:
+        await session.read_anew([patch])
+        pane.set_session(session)
+        await compare_with(pane, session, session.path)
+        assert pane.model.counts() == {"differs": 1}
+        assert not pane.heads.chips[OWN].isHidden()
+        pane.step(1)
+        await wait_until_idle(session.jobs)
+        assert pane.table.current_row().own.crc != pane.table.current_row().other.crc
+
+    on_store(qapp, ComparePane, copied, drive)
