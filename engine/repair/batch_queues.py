@@ -51,7 +51,7 @@ def repair_batch_queues(store: StoreSnapshot, findings: Collection[Finding]) -> 
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
     reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
-    if store.kind != "store" or store.dledger is not None or not reported:
+    if store.kind != "store" or not reported:
         return None
     names = {name for finding in reported for name in queues_of(store, finding)}
     are_all = any(finding.id in ("CQ10", "RP01", "RP03") for finding in reported)

@@ -19,6 +19,7 @@ from engine.codec import filler
 from engine.codec import properties as props
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.crc import crc31
+from engine.codec.dledger import REMAINS
 from engine.codec.encode import Message, encode_unit
 from engine.codec.flipped_bits import explain
 from engine.codec.message import (
@@ -42,6 +43,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.lost_units import LostUnit, entries_into, entry_at, lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteBytes
+from engine.repair import dledger_entries
 from engine.repair.queue_numbers import QueuePlace, has_message, has_plain_queues, numbers_around
 from engine.repair.repair import Certainty, Repair
 from engine.rules import mendable
@@ -119,8 +121,9 @@ def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = 
     whose queue entries say another queue or queue offset than they (CL09). Raises :class:`engine.errors.CannotRead` if
     the log cannot be read.
     """
-    if store.kind != "store" or store.dledger is not None:
+    if store.kind != "store":
         return None
+    is_dledger = store.dledger is not None
     mender = _LogMender(store)
     last_time = 0
     damages: list[tuple[Damage, int]] = []
@@ -128,14 +131,26 @@ def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = 
     stale: list[int] = []
     for block in scan_log(store.log):
         if isinstance(block, Damage):
-            damages.append((block, last_time))
+            if is_dledger:
+                spans = dledger_entries.bodies(store, block.offset, block.offset + block.size)
+                damages += [(Damage(span.offset, span.size, block.reason), last_time) for span in spans]
+            else:
+                damages.append((block, last_time))
         elif isinstance(block, UnitColumns):
             units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
             last_time = int(block.store_timestamp[units - 1]) if units else last_time
             bodies += block.offset[: block.count][block["crc"] == BAD].tolist()
             stale += block.offset[:units][block.physical_offset[:units] != block.offset[:units]].tolist()
-            if units < block.count:
+            if units < block.count and not is_dledger:
                 mender.blank(int(block.offset[units]), int(block.size[units]))
+        elif is_dledger and block.reason != REMAINS:  # a start keeps the last entry, whatever its body holds
+            spans = dledger_entries.bodies(store, block.offset, block.offset + 1)
+            covered = {damage.offset for damage, _ in damages}
+            damages += [
+                (Damage(span.offset, span.size, block.reason), last_time)
+                for span in spans
+                if span.offset not in covered
+            ]
     misplaced = {*stale[:MAX_STALE_UNITS], *odd_units}
     for offset in sorted(misplaced):
         mender.address(offset)
@@ -268,14 +283,14 @@ class _LogMender:
     def _cover(self, plan: _Plan, damage: Damage, time_before: int) -> bool:
         end = damage.offset + damage.size
         file = self._log.sequence.find(damage.offset)
-        following = self._log.unit_at(end, crc=False)
-        if file is None or not isinstance(following, (Unit, Blank)):
+        following = self._following(end)
+        if file is None or (following is None and self._store.dledger is None):
             return False  # the log ends here: a start cuts it behind the last message, and loses nothing by it
         time_after = following.store_timestamp if isinstance(following, Unit) else time_before
         if isinstance(following, Unit):
             self._property_crc = props.CRC32 in following.properties
         unplaced = self._without_place.get(damage.offset, [])
-        reaches_end = end == file.end_offset
+        reaches_end = end == file.end_offset and self._store.dledger is None
         parts = list(self._parts(plan, damage, time_before, max(time_after, time_before)))
         if not self._make_room(parts, reaches_end=reaches_end):
             return False
@@ -292,6 +307,13 @@ class _LogMender:
             elif not self._fill(plan, part.start, part.end, time_before, unplaced):
                 return False
         return True
+
+    def _following(self, offset: int) -> Unit | Blank | None:
+        """Return the item behind damaged bytes; in a DLedger log, whose headers are right, the next readable one."""
+        item = self._log.unit_at(offset, crc=False)
+        if isinstance(item, (Unit, Blank)) or self._store.dledger is None:
+            return item if isinstance(item, (Unit, Blank)) else None
+        return next((item for item in self._log.walk(offset, crc=False) if isinstance(item, Unit)), None)
 
     def _parts(self, plan: _Plan, damage: Damage, time_before: int, time_after: int) -> Iterator[_Part]:
         """Divide damaged bytes into messages and bytes that nobody names."""

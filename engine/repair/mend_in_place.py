@@ -13,7 +13,7 @@ from engine.errors import StoreError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config
-from engine.inspection.recovery import without_log
+from engine.inspection.recovery import dledger_source, without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import RealDisk
@@ -56,8 +56,13 @@ def refuse_to_write(store: StoreSnapshot) -> None:
     folders.refuse_outside()
     if store.lock_state == "held":
         StoreLock(path / "lock").release()  # raises, and names the holder
-    if store.dledger is not None:
-        raise StoreError(sentence("nothing was changed: the log belongs to a DLedger group"), file=str(path))
+    source = dledger_source(store) if store.dledger is not None else None
+    if source is not None and source.has_other_members:
+        text = sentence(
+            "nothing was changed: the other members of the DLedger group have the right entries. Move this member's "
+            "store away and start it empty while another one leads: it gets all entries. --to mends a copy"
+        )
+        raise StoreError(text, file=str(path))
     refuse_undecoded(path, in_place=True)
     refuse_interrupted_change(path)
     refuse_linked_files(folders.written, RealDisk())

@@ -79,7 +79,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
     reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
-    if store.kind != "store" or store.dledger is not None or store.rocksdb_queues is not None or not reported:
+    if store.kind != "store" or store.rocksdb_queues is not None or not reported:
         return None
     named = {name for finding in reported for name in queues_of(store, finding)}
     tags_named = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}

@@ -15,13 +15,14 @@ from engine.callbacks import Cancel, Progress
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, DamagedDatabase
 from engine.inspection.findings import check
-from engine.inspection.recovery import plan
+from engine.inspection.recovery import dledger_source, plan
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.patching.patches import Patch
 from engine.releases import Release, compared_with, rules_of
 from engine.repair import (
     batch_queues,
     compacted_queues,
+    dledger_entries,
     file_lengths,
     index_entries,
     index_links,
@@ -48,6 +49,7 @@ NAMES = (
     state_files.TABLES_NAME,
     file_lengths.NAME,
     salvaged_units.NAME,
+    dledger_entries.NAME,
     missing_files.NAME,
     log_damage.NAME,
     queue_entries.NAME,
@@ -131,7 +133,8 @@ class RepairPlan:
         out.
         """
         causes = {finding.id for finding in self.mended.findings if finding.caused_by is None}
-        return {rule: mendable.LEFT[rule] for rule in sorted(causes)}
+        in_group = mendable.IN_GROUP if _has_other_members(self.mended) else {}
+        return {rule: in_group.get(rule, mendable.LEFT[rule]) for rule in sorted(causes)}
 
     def record(self) -> dict[str, Any]:
         """Return the summary as JSON has it."""
@@ -201,6 +204,7 @@ def plan_repairs(
         salvaged_units.NAME: lambda store, _: (
             salvaged_units.repair_from(store, sources, progress or _no_progress) if sources else None
         ),
+        dledger_entries.NAME: _entries_repair,
         missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
         queue_entries.NAME: _queues_repair,
@@ -268,6 +272,11 @@ def _missing_files_repair(store: StoreSnapshot, state: State) -> Repair | None:
     return missing_files.repair_missing_files(store)
 
 
+def _entries_repair(store: StoreSnapshot, state: State) -> Repair | None:
+    source = dledger_source(store) if any(finding.id in mendable.ENTRIES for finding in state.findings) else None
+    return dledger_entries.repair_entries(store, source) if source is not None else None
+
+
 def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if store.rocksdb_queues is not None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
@@ -280,14 +289,26 @@ def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
-    if not any(finding.id in mendable.LOG for finding in state.findings):
+    rules = mendable.LOG if store.dledger is None else mendable.LOG | mendable.ENTRIES
+    if not any(finding.id in rules for finding in state.findings):
         return None
     odd_units = {
         finding.offset
         for finding in state.findings
         if finding.id == "CL09" and finding.offset is not None and finding.caused_by is None
     }
-    return log_damage.repair_log(store, state.kept_to, odd_units)
+    if _has_other_members(state):
+        return None
+    repair = log_damage.repair_log(store, state.kept_to, odd_units)
+    if repair is None or store.dledger is None:
+        return repair
+    group = sentence("in a DLedger group of several members another one has the right entries: take its store instead")
+    return replace(repair, costs=join("; ", [*([repair.costs] if repair.costs else []), group]))
+
+
+def _has_other_members(state: State) -> bool:
+    """Return True if the store belongs to a DLedger group that is known to have several members."""
+    return bool(state.starts) and state.start.dledger is not None and state.start.dledger.has_other_members
 
 
 def _blocked(mended: State, findings: Iterable[Finding], damage: DamagedDatabase) -> State:

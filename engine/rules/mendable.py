@@ -8,6 +8,7 @@ from engine.sentences import Sentence, sentence
 
 DATABASES = frozenset({"DK02"})
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
+ENTRIES = frozenset({"CL01", "CL06", "DL01", "DL03"})
 QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ16", "RP01", "RP03"})
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX08", "IX10"})
@@ -28,6 +29,7 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "files": (FILES, sentence("Rename, move or remove files at which a start ends")),
     "tables": (TABLES, sentence("Mend the tables in config/")),
     "lengths": (LENGTHS, sentence("Give files of the commit log the length of the others")),
+    "entries": (ENTRIES, sentence("Mend the headers of the DLedger log")),
     "missing-files": (MISSING_FILES, sentence("Replace missing files of the commit log")),
     "log": (LOG, sentence("Mend the damaged bytes of the commit log")),
     "queues": (QUEUES | {"CQ17"}, sentence("Mend the entries of the queues from the commit log")),
@@ -166,6 +168,9 @@ LEFT: dict[str, Sentence] = {
     "TS01": sentence("no other file of the store has these bytes: only a backup of the tiered storage does"),
 }
 """Why ``repair`` leaves a finding of the rule as it is: all of them, or those that do not fit its repair."""
+
+IN_GROUP: dict[str, Sentence] = dict.fromkeys((*sorted(LOG), "CL06"), _DLEDGER)
+"""Reasons that take the place of those of :data:`LEFT` on a member of a DLedger group that has others."""
 
 
 def repairs_of(rule: str) -> tuple[str, ...]:

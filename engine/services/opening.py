@@ -42,8 +42,8 @@ def refuse_undecoded(root: Path, *, in_place: bool = False) -> None:
     """Raise :class:`Undecoded` if the store at ``root`` has a part that is recognised and not decoded.
 
     A writer would leave that part behind, or build a second one beside it, so every writer calls this. Who changes
-    files ``in_place`` and adds no message refuses only a log that is not decoded. Raises :class:`CannotRead` if a
-    folder could not be examined: such a part may be in it.
+    files ``in_place`` and adds no message refuses only several DLedger logs: which of them counts is not known. Raises
+    :class:`CannotRead` if a folder could not be examined: such a part may be in it.
 
     """
     reading = Reading()
@@ -53,7 +53,9 @@ def refuse_undecoded(root: Path, *, in_place: bool = False) -> None:
         reading.drop_unread(
             [item for item in reading.unread if any(Path(item.file).is_relative_to(folder) for folder in databases)]
         )
-        parts = [part for part in parts if "log" in part.subjects]
+        logs = [part for part in parts if "log" in part.subjects]
+        is_read = len(logs) == 1 and logs[0].format == "DLedger log"
+        parts = [] if is_read else logs
     part = part_that_forbids_writing(parts)
     reading.refuse("a part that is not decoded may be there")
     if part is not None:
