@@ -11,7 +11,7 @@ A file is written again only if the log gives exactly as many keys as it holds, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,6 @@ MAX_FILE_BYTES = 1 << 30
 MAX_NEW_BYTES = 64 << 20
 """Maximum number of bytes that are written again in one file: patches hold them in memory."""
 _LENGTHS = frozenset({"IX08", "IX10"})
-_FOREIGN = frozenset({"IX07", "IX11"})
-"""Rules that report an index of another store or log: the log does not tell its entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +63,11 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
         if finding.id in mendable.INDEX_ENTRIES and at_least(finding.severity, "warn")
     }
     geometry = store.geometry.index
-    is_foreign = any(finding.id in _FOREIGN for finding in findings)
-    if store.kind != "store" or geometry is None or not reported or is_foreign:
+    if store.kind != "store" or geometry is None or not reported:
         return None
     readers = [reader for reader in store.index_files() if Path(reader.path).is_relative_to(store.path)]
+    if any(_is_foreign(finding, readers) for finding in findings):
+        return None
     if any(finding.id in _LENGTHS for finding in findings):  # one of them may stand for several files
         reported |= {reader.path for reader in readers if reader.size != geometry.file_size}
     patches: list[Patch] = []
@@ -91,6 +90,14 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
     )
     title = sentence("Write the entries of index files again from the commit log")
     return Repair(NAME, mendable.INDEX_ENTRIES, title, tuple(patches), gains)
+
+
+def _is_foreign(finding: Finding, readers: Sequence[IndexReader]) -> bool:
+    """Return True if the index may be of another store or log: then the log does not tell its entries. Entries behind
+    the end of the log stand in the last file only, if the log lost its end.
+    """
+    is_last = bool(readers) and finding.file == readers[-1].path
+    return finding.id == "IX11" or (finding.id == "IX07" and not is_last)
 
 
 def _patches(

@@ -19,6 +19,7 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import MOVED_FOLDER, queue_file_name
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check.tables import file_in_other_case
+from engine.inspection.epochs import read_epochs
 from engine.inspection.misnamed_files import misnamed_log_files, own_offset
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
@@ -173,11 +174,30 @@ def repair_tables(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         if patch is not None:
             patches.append(patch)
             costs += [patch.costs] if patch.costs else []
+    patch = _epochs_of_backup(store, findings)
+    if patch is not None:
+        patches.append(patch)
+        costs.append(patch.costs)
     if not patches:
         return None
     gains = plural("{n:,} table can be loaded again", "{n:,} tables can be loaded again", n=len(patches))
     title = sentence("Mend the tables in config/")
     return Repair(TABLES_NAME, mendable.TABLES, title, tuple(patches), gains, join("; ", costs), "certain")
+
+
+def _epochs_of_backup(store: StoreSnapshot, findings: Collection[Finding]) -> Patch | None:
+    """Return the patch after which the epoch table is that of its ``.bak``."""
+    table = read_epochs(store) if any(finding.id == "CK06" for finding in findings) else None
+    if table is None or not table.main.problem or table.backup is None or table.backup.problem:
+        return None
+    path = table.path
+    content = store.small_file(path.with_name(path.name + BACKUP))
+    if content is None or not path.is_relative_to(store.path):
+        return None
+    why = sentence("the table becomes that of {backup}", backup=path.name + BACKUP)
+    costs = sentence("{table}: what was changed after its .bak was written is not in it", table=path.name)
+    name = path.relative_to(store.path).as_posix()
+    return WriteFile(file=name, old=store.small_file(path), new=content, why=why, costs=costs, name=TABLES_NAME)
 
 
 def _mended_table(store: StoreSnapshot, name: str) -> Patch | None:
@@ -234,6 +254,8 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             patches += [patch] if patch is not None else []
     patches += _renumbered(store)
     for finding in findings:
+        patches += _renamed_index(store, finding) if finding.id == "IX11" and finding.kind == "single" else ()
+    for finding in findings:
         if finding.id == "DK01" and finding.severity == "error" and finding.file:
             patches += _moved_out(store, Path(finding.file))
     log_files = store.log.sequence.files
@@ -246,9 +268,13 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             patches.append(RemoveFile(file=name, size=0, sample=digest, why=why, name=FILES))
     if not patches:
         return None
-    gains = sentence("a broker starts with these files")
+    gains = sentence("a broker finds these files, and starts with them")
     return Repair(
-        FILES, mendable.FILES, sentence("Rename, move or remove files at which a start ends"), tuple(patches), gains
+        FILES,
+        mendable.FILES,
+        sentence("Rename, move or remove files that a broker does not expect"),
+        tuple(patches),
+        gains,
     )
 
 
@@ -272,6 +298,16 @@ def _renumbered(store: StoreSnapshot) -> Iterator[Patch]:
             why = sentence("a broker sorts files by their names, and makes names of 20 digits")
         target = Path(file.path).with_name(queue_file_name(offset)).relative_to(store.path).as_posix()
         patch = _move(store, Path(file.path), target, why, FILES) if has_room else None
+        if patch is not None:
+            yield patch
+
+
+def _renamed_index(store: StoreSnapshot, finding: Finding) -> Iterator[Patch]:
+    """Yield the patch that gives an index file the name that its first message says."""
+    path = Path(finding.file or "")
+    if path.is_relative_to(store.path):
+        target = path.with_name(str(finding.evidence["expected"])).relative_to(store.path).as_posix()
+        patch = _move(store, path, target, sentence("its first message says this time"), FILES)
         if patch is not None:
             yield patch
 

@@ -11,12 +11,12 @@ LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 ENTRIES = frozenset({"CL01", "CL06", "DL01", "DL03"})
 QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ16", "RP01", "RP03"})
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
-INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX08", "IX10"})
+INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX07", "IX08", "IX10"})
 LOST_QUEUES = frozenset({"CQ10"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05"})
-TABLES = frozenset({"CF01", "CF03", "CF04"})
+TABLES = frozenset({"CF01", "CF03", "CF04", "CK06"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
-FILES = frozenset({"CL05", "CL07", "CQ01", "CQ06", "DK01"})
+FILES = frozenset({"CL05", "CL07", "CQ01", "CQ06", "DK01", "IX11"})
 LENGTHS = frozenset({"CL07", "CF05"})
 TOPICS = frozenset({"CF01", "CF03", "CF07", "CQ11", "CQ14"})
 OFFSETS = frozenset({"CF02", "CF08"})
@@ -26,7 +26,7 @@ COMPACTED = frozenset({"CM02", "CM03"})
 
 REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "rocksdb": (DATABASES, sentence("Build the damaged RocksDB of queues again from the commit log")),
-    "files": (FILES, sentence("Rename, move or remove files at which a start ends")),
+    "files": (FILES, sentence("Rename, move or remove files that a broker does not expect")),
     "tables": (TABLES, sentence("Mend the tables in config/")),
     "lengths": (LENGTHS, sentence("Give files of the commit log the length of the others")),
     "entries": (ENTRIES, sentence("Mend the headers of the DLedger log")),
@@ -101,7 +101,7 @@ LEFT: dict[str, Sentence] = {
     "CL09": sentence("the entries of its queue do not say for certain where the message belongs"),
     "CL10": sentence("nothing has to be mended: the room is empty, and no message is missing"),
     "CL11": sentence("the lost messages are in no file of this store: a replica or disk image may have them (--from)"),
-    "CL12": sentence("the files of the log are not here: mount their disk, or restore them"),
+    "CL12": sentence("the files of the log are not where a broker reads them: mount their disk, restore or move them"),
     "CL13": sentence("the store has the times that the clocks showed: correct the producer's clock"),
     "CL14": sentence("the store does not say which of the two belongs to it, the log or the queues"),
     "CL15": sentence("the messages are gone: a replica, a disk image (--from) or their producers may have them"),

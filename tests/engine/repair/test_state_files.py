@@ -12,6 +12,7 @@ from handmade_stores import healthy
 from planted_faults import patch
 
 from engine.codec.checkpoint import decode
+from engine.codec.epoch_file import Epoch, encode
 from engine.inspection.findings import check
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.mapped.disk import RealDisk
@@ -159,3 +160,37 @@ def test_a_start_fills_all_lost_queues_again(tmp_path, is_closed):
     names = [repair.name for repair in repairs.repairs]
     assert names == ([] if lost_by(repairs.current.start) == 0 else ["start-of-dispatch"])
     assert is_closed or names
+
+
+def test_an_index_file_gets_its_name_back(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    names = {path.name for path in (root / "index").iterdir()}
+    BROKEN["IX11"](root, store)
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert len(names) - 1 == len(names & {path.name for path in (root / "index").iterdir()})
+    with open_store(root) as opened:
+        assert "IX11" not in {finding.id for finding in found(opened)}
+
+
+def test_the_epoch_table_comes_back_from_its_backup(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    (root / "epochFileCheckpoint.bak").write_bytes(encode([Epoch(1, 0)]))
+    (root / "epochFileCheckpoint").write_bytes(b"")
+    with open_store(root) as opened:
+        made(root, repair_tables(opened, found(opened)))
+    assert (root / "epochFileCheckpoint").read_bytes() == encode([Epoch(1, 0)])
+
+
+def test_the_rows_in_front_of_damage_are_kept_if_there_is_no_backup(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    (root / "config").mkdir()
+    text = '{"offsetTable":{"Orders@g":{0:5},"Orders@h":{0:6'
+    (root / "config" / "consumerOffset.json").write_text(text)
+    with open_store(root) as opened:
+        repair = made(root, repair_tables(opened, found(opened)))
+    assert "the rows behind the damage are lost" in repair.costs
+    with open_store(root) as opened:
+        assert "CF01" not in {finding.id for finding in found(opened)}
+    assert "Orders@g" in (root / "config" / "consumerOffset.json").read_text()
