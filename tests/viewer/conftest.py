@@ -19,6 +19,7 @@ from viewer.look.theme import theme
 from viewer.runtime.garbage import LoopGarbage
 from viewer.runtime.settings import Settings
 from viewer.shell.main_window import MainWindow
+from viewer.shell.opening_stages import Stages
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 TIMEOUT_S = 240
@@ -85,8 +86,18 @@ def run(themed_app: QApplication) -> Iterator[Run]:
 
 
 @pytest.fixture
-def window(run: Run, settings: Settings) -> Iterator[MainWindow]:
-    """A window without a store."""
+def every_pane() -> None:
+    """Let the window of the test make its panes before anybody looks at them, as in the program."""
+
+
+@pytest.fixture
+def window(
+    run: Run, settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MainWindow]:
+    """A window without a store. It makes a pane when a test looks for it: all of them take a second of processing."""
+    if "every_pane" not in request.fixturenames:
+        monkeypatch.setattr(Stages, "make_ahead", lambda _stages: None)
+        monkeypatch.setattr(Stages, "_make_next", lambda _stages: None)
     main_window = MainWindow(settings)
     main_window.remembers = False
     main_window.resize(1600, 1000)

@@ -142,6 +142,10 @@ class Stages:
         for view in BY_KIND:
             self._window.pane(view)
 
+    def make_ahead(self) -> None:
+        """Make every pane that nobody has looked at yet."""
+        self.make_all()
+
     def missing(self) -> str | None:
         """Return the next view without a pane, or None."""
         return next((view for view in BY_KIND if view not in self._window.panes), None)
@@ -209,7 +213,7 @@ class Stages:
             jobs_idle = not quiet or self._window.jobs.idle_but_for(len(late))
             calm_looks = calm_looks + 1 if self.first_rows() and all_windows_themed() and jobs_idle else 0
             if calm_looks == 1:
-                self.make_all()
+                self.make_ahead()
         return calm_looks >= 3
 
     def first_rows(self) -> bool:

@@ -114,6 +114,7 @@ def test_store_opens_with_its_first_rows_and_says_read_only(run: Run, window: Ma
     assert str(path) in window.windowTitle()
 
 
+@pytest.mark.usefixtures("every_pane")
 def test_reading_changes_no_byte(
     run: Run, window: MainWindow, golden: Golden, unchanged: Callable[[Path], Path]
 ) -> None:
@@ -337,6 +338,7 @@ def test_store_that_vanishes_does_not_take_the_window_with_it(
     assert window.isVisible()
 
 
+@pytest.mark.usefixtures("every_pane")
 def test_language_changes_without_restart_and_the_place_stays(run: Run, window: MainWindow, golden: Golden) -> None:
     async def speak() -> None:
         await opened(window, golden("broker-orders"))
@@ -411,6 +413,7 @@ def test_narrow_window_has_a_slim_rail(run: Run, window: MainWindow, golden: Gol
     run(narrow())
 
 
+@pytest.mark.usefixtures("every_pane")
 def test_layout_is_kept_and_can_be_reset(run: Run, window: MainWindow, golden: Golden) -> None:
     window.remembers = True
 

@@ -19,6 +19,8 @@ from viewer.shell import opening_stages as stages
 from viewer.shell.main_window import MainWindow
 from viewer.widgets.record_view import RecordView
 
+pytestmark = pytest.mark.usefixtures("every_pane")
+
 Run = Callable[[Any], Any]
 Golden = Callable[..., Path]
 

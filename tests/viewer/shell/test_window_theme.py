@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
@@ -19,6 +20,8 @@ from viewer.shell.window_theme import all_windows_themed
 from viewer.widgets.basics import ElidedLine, Label, PaneHead
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
+
+pytestmark = pytest.mark.usefixtures("every_pane")
 
 Run = Callable[[Any], Any]
 Golden = Callable[..., Path]
