@@ -31,7 +31,7 @@ MAX_SKIPPED_PAGES = 48
 """Blocks of other files between two of the log's, where nothing says how many there are."""
 MAX_ATTEMPTS = 3000
 """Combinations of pages that are tried for one unit."""
-_MAX_ATTEMPT_BYTES = 64 << 20
+_MAX_ATTEMPT_BYTES = 512 << 20
 _MAX_CACHED_PAGES = 4096
 _OVERLAPPING_RUNS = 32
 _MAX_ORPHANS = 64

@@ -18,6 +18,7 @@ from engine.codec.message import PREPARED, ROLLBACK, Unit, check_frame, decode_f
 from engine.codec.unit_search import MAX_TAIL_BYTES, PAGE_BYTES, UnitTail, read_tail
 from engine.errors import CannotRead, Undecoded
 from engine.inspection.lost_units import LostUnit, lost_units
+from engine.inspection.salvage.own_copies import OwnCopies
 from engine.inspection.salvage.reassembly import Piece, Reassembled, Reassembly
 from engine.inspection.salvage.sources import Source, StoreUnits, image_source, own_sources, walk_store
 from engine.inspection.salvage.unit_runs import Finds, HeadFragment, RunSearch, UnitRun
@@ -124,6 +125,8 @@ class _Candidate:
     is_end_open: bool = False
     has_unit_before: bool = False
     has_unit_behind: bool = False
+    own_copy: Place | None = None
+    """The place in a compacted queue or tiered storage of the store, where it has another offset."""
     copies: list[Piece] = field(default_factory=list)
 
 
@@ -233,6 +236,7 @@ class SalvageSearch:
             *((run.physical_offset, self._units_of(run, is_enclosed=run in enclosed)) for run in runs),
             *((unit.offset, iter([_reassembled(unit)])) for unit in reassembled),
             *self._open_ends(),
+            *((candidate.offset, iter([candidate])) for candidate in self._own_copies()),
         ]
         sequence.sort(key=lambda item: item[0])
         index = 0
@@ -249,6 +253,21 @@ class SalvageSearch:
             following = next(iterator, None)
             if following is not None:
                 heapq.heappush(heap, (following.offset, number, following, iterator))
+
+    def _own_copies(self) -> Iterator[_Candidate]:
+        """Yield lost units of which a compacted queue or tiered storage of the store has a copy."""
+        copies = OwnCopies(self._store)
+        if not copies:
+            return
+        for offset, size in self._damaged_ranges():
+            for lost in lost_units(self._store, offset, size, MAX_LOST):
+                copy = None if self._units.overlaps(lost.offset, lost.offset + 1) else copies.find(lost)
+                if copy is not None:
+                    place = Place(copy.file, copy.position, len(copy.data))
+                    yield _Candidate(lost.offset, copy.data, (), own_copy=place)
+
+    def _damaged_ranges(self) -> list[tuple[int, int]]:
+        return [*((item.offset, item.size) for item in self._units.damage if not item.unread), *self._units.bad]
 
     def _is_live(self, candidate: _Candidate) -> bool:
         """Return True if the store has the same bytes at that offset; the search compares only a few of a block."""
@@ -327,6 +346,7 @@ class SalvageSearch:
             known = by_content.setdefault((len(candidate.data), crc32(candidate.data)), candidate)
             if known is not candidate:
                 known.copies.extend(candidate.pieces)
+                known.own_copy = known.own_copy or candidate.own_copy
                 known.in_damaged &= candidate.in_damaged
                 known.is_enclosed &= candidate.is_enclosed
                 known.has_unit_before |= candidate.has_unit_before
@@ -356,12 +376,17 @@ class SalvageSearch:
             doubts.append("noBodyCrc")
         if props.verify_crc(data):
             evidence.append("propertyCrc")
-        first = candidate.pieces[0]
-        start_offset = self._sources[first.source].start_offset
-        is_at_own_place = start_offset is not None and start_offset + first.position == offset
-        is_moved = start_offset is not None and bool((start_offset + first.position - offset) % PAGE_BYTES)
+        start_offset, position = None, 0
+        if candidate.pieces:
+            first = candidate.pieces[0]
+            start_offset, position = self._sources[first.source].start_offset, first.position
+        is_at_own_place = start_offset is not None and start_offset + position == offset
+        is_moved = start_offset is not None and bool((start_offset + position - offset) % PAGE_BYTES)
         if is_at_own_place and not candidate.is_reassembled:
             evidence.append("ownPlace")
+        own_places = (candidate.own_copy,) if candidate.own_copy is not None else ()
+        if own_places:
+            evidence.append("storeCopy")
         if candidate.has_unit_before or offset in self._ends or self._units.overlaps(offset - 1, offset):
             evidence.append("unitBefore")
         if candidate.has_unit_behind or end in self._starts or self._units.overlaps(end, end + 1):
@@ -408,7 +433,7 @@ class SalvageSearch:
             unit.unique_key,
             unit.store_timestamp,
             unit.store_host,
-            tuple(self._place(piece) for piece in candidate.pieces),
+            (*(self._place(piece) for piece in candidate.pieces), *own_places),
             tuple(evidence),
             tuple(doubts),
             rivals=rivals,
@@ -444,8 +469,7 @@ class SalvageSearch:
 
     def _damaged(self, complete: set[int]) -> Iterator[Salvaged]:
         """Units in the store's own damage, as far as bytes and queue entries say what they were."""
-        ranges = [(item.offset, item.size) for item in self._units.damage if not item.unread]
-        for offset, size in [*ranges, *self._units.bad]:
+        for offset, size in self._damaged_ranges():
             for lost in lost_units(self._store, offset, size, MAX_LOST):
                 if lost.offset not in complete and not self._units.overlaps(lost.offset, lost.offset + 1):
                     yield self._damaged_row(lost)
