@@ -270,6 +270,37 @@ def fragmented(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
     return Round("a middle file deleted, fragmented", _wanted(store, offsets, [image]), [image])
 
 
+def interleaved(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """A middle file is deleted; an image has its pages between those of another store's log, holes and zeros."""
+    number = rng.choice((1, 2))
+    path = store.files[number]
+    data = path.read_bytes()
+    path.unlink()
+    other = write_store(random.Random(rng.random()), folder / "beside", 2, host=rng.choice((1, 2))).log
+    longest, kinds = (
+        rng.choice((1, 3, 12)),
+        rng.choice(("other", "other hole", "hole zeros", "other zeros hole")).split(),
+    )
+    image, position, other_position = folder / "image", 0, 0
+    with image.open("wb") as target:
+        while position < len(data):
+            count = rng.randrange(1, longest + 1) * PAGE
+            target.write(data[position : position + count])
+            position += count
+            kind, count = rng.choice(kinds), rng.randrange(1, 4) * PAGE
+            if kind == "hole":
+                target.seek(count, 1)
+            elif kind == "zeros":
+                target.write(bytes(count))
+            else:
+                target.write(other[other_position : other_position + count])
+                other_position += count
+        target.truncate()
+    start = number * FILE_BYTES
+    offsets = [offset for offset in store.units if start <= offset < start + FILE_BYTES]
+    return Round("pages between those of another log", _wanted(store, offsets, [image]), [image])
+
+
 def other_generation(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
     """Damage, and an image with a store of another time at the same offsets beside the bytes that are gone."""
     damage = overwritten(rng, store, folder)
@@ -289,6 +320,7 @@ KINDS: tuple[Callable[[random.Random, WrittenStore, Path], Round], ...] = (
     deleted,
     fragmented,
     fragmented,
+    interleaved,
     other_generation,
 )
 
