@@ -70,15 +70,12 @@ def write_salvaged(
             _dispatch(store, target)
             if store.tables.knows_topics():
                 _declare_topics(store, numbers)
-            _set_offsets(source, store, numbers)
-            has_tables = store.tables.knows_topics()
+                _set_offsets(source, store, numbers)
+                store.tables.complete()
             store.close()
         except BaseException:
             store.abandon()
             raise
-        offsets = staging / "config" / CONSUMER_OFFSETS
-        if has_tables and not offsets.exists():  # without this file a broker seems to have lost it
-            offsets.write_text(render({"offsetTable": {}}), "utf-8")
     return written
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.callbacks import Cancelled
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6, Frame, check_frame
-from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, judge_end, read_head
+from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, UnitHead, judge_end, read_head
 from engine.inspection.salvage.sources import Source, StoreUnits
 from engine.inspection.salvage.unit_runs import Finds, UnitRun
 
@@ -135,7 +135,7 @@ class Reassembly:
             run = self._runs[index]
             index += 1
             other = PagePlace(run.source, run.shift)
-            if other == place or not _is_aligned(other, place) or self._is_whole_elsewhere(offset):
+            if other == place or not _is_aligned(other, place) or self._is_whole_elsewhere(offset, place):
                 continue
             first, second = self._sources[place.source].file, self._sources[run.source].file
             for border in borders:
@@ -155,7 +155,7 @@ class Reassembly:
 
     def _solve(self, offset: int, place: PagePlace) -> Reassembled | None:
         """Put the unit at ``offset`` together, the first page of which probably lies at ``place``."""
-        if offset in self.solved or self._is_whole_elsewhere(offset):
+        if offset in self.solved or self._is_whole_elsewhere(offset, place):
             return None
         if self._continues_with_blank(offset, place):
             return None
@@ -206,15 +206,22 @@ class Reassembly:
         following = self._sources[last_place.source].file.read(position, FOLLOWING_BYTES)
         return judge_end(data, offset, following)
 
-    def _is_whole_elsewhere(self, offset: int) -> bool:
-        """Return True if the store or a run has a unit that begins at ``offset``."""
+    def _is_whole_elsewhere(self, offset: int, place: PagePlace | None = None) -> bool:
+        """Return True if the store or a run has a unit that begins at ``offset``; with ``place`` only the one whose
+        head is there: another log may have another unit.
+        """
         if self._units.overlaps(offset, offset + 1):
             return True
+        head = None if place is None else self._head_at(offset, place)
         for run in self._overlapping(offset, offset + 1):
-            head = read_head(self._sources[run.source].file.read(offset + run.shift, HEAD_BYTES), 0)
-            if head is not None and head.physical_offset == offset:
+            found = self._head_at(offset, PagePlace(run.source, run.shift))
+            if found is not None and (head is None or found == head):
                 return True
         return False
+
+    def _head_at(self, offset: int, place: PagePlace) -> UnitHead | None:
+        head = read_head(self._sources[place.source].file.read(offset + place.shift, HEAD_BYTES), 0)
+        return head if head is not None and head.physical_offset == offset else None
 
     # -- pages
 
@@ -246,7 +253,7 @@ class Reassembly:
 
     def _other_places(self, page: int, previous: PagePlace, stop: int, *, is_blind: bool) -> Iterator[PagePlace]:
         """Yield the places where ``page`` may lie, if it does not follow the page before: those that runs name, and
-        with ``is_blind`` others if no run has bytes of this page.
+        with ``is_blind`` others, too: what runs name may be pages of another log.
         """
         start = page * PAGE_BYTES
         named = [PagePlace(run.source, run.shift) for run in self._overlapping(start, start + PAGE_BYTES)]
@@ -257,7 +264,7 @@ class Reassembly:
             place for place in dict.fromkeys([*named, *hints]) if place != previous and _is_aligned(place, previous)
         ]
         yield from (place for place in likely if place != previous)
-        if not is_blind or any(place.source == previous.source and _is_aligned(place, previous) for place in named):
+        if not is_blind or previous in named:
             return
         number, shift = previous
         if self._sources[number].start_offset is not None:  # pages of the store's own file that were swapped

@@ -68,3 +68,16 @@ def test_the_beginning_of_the_next_unit_says_where_the_page_is(tmp_path: Path) -
     written.files[1].unlink()
     rows = {row.physical_offset: row for row in salvage(written.root, [image])}
     assert [rows[offset].verdict for offset in (first, second)] == ["reassembled", "reassembled"]
+
+
+def test_another_log_with_units_at_the_same_offsets_hides_none(tmp_path: Path) -> None:
+    """Its files begin at the same offsets: a unit was taken for known, for the other log has one."""
+    stores = (write_store(random.Random(seed), tmp_path / str(seed), 3) for seed in range(20))
+    written = next(store for store in stores if len(store.units[FILE_BYTES]) > PAGE)
+    other = write_store(random.Random(99), tmp_path / "other", 3, host=2)
+    data, beside = middle(written), middle(other)
+    image = tmp_path / "image"
+    image.write_bytes(data[:PAGE] + beside[:PAGE] + data[PAGE:] + beside)
+    written.files[1].unlink()
+    rows = [row for row in salvage(written.root, [image]) if row.physical_offset == FILE_BYTES]
+    assert [row.data for row in rows if row.verdict == "reassembled"] == [written.units[FILE_BYTES]]
