@@ -34,14 +34,14 @@ def repair_lengths(store: StoreSnapshot, findings: Collection[Finding]) -> Repai
         return None
     files = store.log.sequence.files
     length = log_rules.likely_length([log_rules.LogFile(file.path, file.start_offset, file.size) for file in files])
-    if len(files) == 1:
-        length = _configured_length(store, files[0]) or length
+    configured_length = _configured_length(store, files[0]) if len(files) == 1 else 0
+    length = configured_length or length
     patches: list[ResizeFile] = []
     costs = []
     for file in files:
         if file.size in (0, length) or not length or not Path(file.path).is_relative_to(store.path):
             continue
-        if file.size > length and not _is_surplus(store, file, length):
+        if file.size > length and not (configured_length or _is_surplus(store, file, length)):
             continue
         name = Path(file.path).relative_to(store.path).as_posix()
         _, sample = sample_of(store, Path(file.path))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import repair_rounds
 from handmade_stores import LOG_SIZE, HandmadeStore, healthy
+from planted_faults import patch
 
 from engine.config import MessageStoreConfig
 from engine.inspection.findings import check
@@ -83,6 +84,8 @@ def test_the_configuration_tells_the_length_of_an_only_file(tmp_path, surplus):
     """No broker started with it, and nothing was offered: most stores of less than 1 GiB have one file."""
     root = healthy(count=20).write(tmp_path / "store")
     os.truncate(log_file(root, 0), 2 * LOG_SIZE + surplus)
+    if surplus == 100:
+        patch(log_file(root, 0), 2 * LOG_SIZE, b"x" * surplus)
     config = MessageStoreConfig(mapped_file_size_commit_log=2 * LOG_SIZE, given=frozenset({"mappedFileSizeCommitLog"}))
     plan = plan_repairs(root, config, "5.3")
     assert not plan.current.start.will_start
