@@ -128,15 +128,25 @@ def _numbers(block: UnitColumns, start: int, stop: int, topics: TopicTable) -> I
 
 def has_message(store: StoreSnapshot, place: QueuePlace) -> bool:
     """Return True if the entry at ``place`` leads to a unit of the log: then the message is not lost, whatever queue
-    offset it says itself.
+    offset it says itself. Shifted entries do not count: that at the unit's own queue offset leads to another unit.
     """
+    unit = _unit_at(store, place)
+    if unit is None or unit.queue_offset == place.queue_offset:
+        return unit is not None
+    if (unit.topic, unit.queue_id) != (place.topic, place.queue_id):
+        return True
+    own = _unit_at(store, place._replace(queue_offset=unit.queue_offset))
+    return own is None or own.queue_offset == unit.queue_offset
+
+
+def _unit_at(store: StoreSnapshot, place: QueuePlace) -> Unit | None:
+    """Return the unit that the entry at ``place`` leads to."""
     queue = store.queues_by_topic().get(place.topic, {}).get(place.queue_id)
     entry = queue.entry(place.queue_offset) if queue is not None else None
-    return (
-        entry is not None
-        and entry.state == "entry"
-        and isinstance(store.log.unit_at(entry.physical_offset, crc=False), Unit)
-    )
+    if entry is None or entry.state != "entry":
+        return None
+    unit = store.log.unit_at(entry.physical_offset, crc=False)
+    return unit if isinstance(unit, Unit) else None
 
 
 def has_plain_queues(store: StoreSnapshot, topic: str) -> bool:

@@ -63,3 +63,21 @@ def test_a_queue_without_a_message_in_front_began_at_zero_or_behind_its_deleted_
     with open_store(root) as opened:
         (around,) = numbers_around(opened, [gap])
         assert list(around.missing()) == [QueuePlace("Orders", 5, number) for number in (3, 4)]
+
+
+def test_shifted_entries_lead_to_other_messages(tmp_path):
+    """The last entry of a shifted queue led to the message before. So a message lost behind it got no placeholder, and
+    a consumer got the one before it twice.
+    """
+    store = HandmadeStore()
+    for _ in range(10):
+        store.put("Orders", 0)
+    root = store.write(tmp_path / "store")
+    queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
+    data = queue.read_bytes()
+    with open_store(root) as opened:
+        assert has_message(opened, QueuePlace("Orders", 0, 9))
+    queue.write_bytes((data[:80] + data[60:200] + bytes(len(data)))[: len(data)])
+    with open_store(root) as opened:
+        assert has_message(opened, QueuePlace("Orders", 0, 3))
+        assert not has_message(opened, QueuePlace("Orders", 0, 10))
