@@ -1,7 +1,8 @@
 """Bytes and files that a user changes by hand, as patches; nothing is written here.
 
 A message whose bytes change may get its CRCs put right. A queue entry is rewritten from the message that it shall lead
-to: a broker that meets an entry without a message skips the messages behind it, so no entry is emptied.
+to. No entry is emptied: a broker that meets an entry without a message skips the messages behind it, and a start ends
+the queue there. Instead its message is removed: an empty one takes its place, in the log and in the queue.
 """
 
 from __future__ import annotations
@@ -10,22 +11,36 @@ import struct
 from dataclasses import replace
 from pathlib import Path
 
-from engine.codec import consume_queue
+from engine.codec import consume_queue, filler, rocksdb_queue_rows
+from engine.codec import properties as props
 from engine.codec.crc import crc31
-from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit, list_fields, tags_code_of
+from engine.codec.message import COMMIT, DEFAULT_DELAY_LEVELS, Unit, list_fields, tags_code_of
 from engine.codec.properties import with_right_crc
 from engine.errors import StoreError, UsageError
+from engine.inspection.lost_units import entries_into
 from engine.inspection.queue_reader import QueueReader
+from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.patching.patches import MoveFile, Patch, RemoveFile, is_inside
+from engine.patching.patches import MoveFile, Patch, RemoveFile, WriteFile, is_inside
+from engine.repair.log_damage import passed_over
 from engine.repair.queue_entries import differences
 from engine.repair.repair import sample_of
+from engine.rocksdb.added_rows import added_log
 from engine.sentences import sentence
 
 MAX_EDIT_BYTES = 1 << 20
 MAX_ZEROED_BYTES = 1 << 20
 """Bytes behind the place of a cut that are zeroed: recovery stops at the first one in any case."""
 _CRC_POSITION = 8
+_TAGS_CODE_POSITION = 12
+_MAX_ENTRIES = 64
+_PLACE_PROPERTIES = (
+    props.INNER_BASE,
+    props.INNER_NUM,
+    props.INNER_MULTI_DISPATCH,
+    props.INNER_MULTI_QUEUE_OFFSET,
+)
+"""Properties by which a message says its place in batch queues and light queues."""
 
 
 def edit_log_bytes(
@@ -90,6 +105,63 @@ def edit_queue_entry(
         offset=physical_offset,
     )
     return _written(_name_of(store, Path(file.path)), position, old, new, why)
+
+
+def remove_message(store: StoreSnapshot, physical_offset: int) -> list[Patch]:
+    """Return the patches after which a placeholder stands in the place of the message at ``physical_offset``.
+
+    All others keep their offsets, also when the queues are built again. The tag codes of its entries become 0.
+
+    Raises :class:`engine.errors.UsageError`, :class:`engine.errors.StoreError`.
+    """
+    unit = store.log.unit_at(physical_offset)
+    if not isinstance(unit, Unit) or unit.transaction_type not in (0, COMMIT) or unit.stale:
+        raise UsageError(sentence("no message of a queue begins at {offset:,} of the log", offset=physical_offset))
+    kept = {name: unit.properties[name] for name in _PLACE_PROPERTIES if name in unit.properties}
+    properties = {**passed_over(unit.topic, unit.queue_id), **kept}
+    sealed = props.CRC32 in unit.properties
+    new = filler.placeholder(
+        unit.size,
+        physical_offset=unit.offset,
+        topic=unit.topic,
+        queue_id=unit.queue_id,
+        queue_offset=unit.queue_offset,
+        store_timestamp=unit.store_timestamp,
+        properties=properties,
+        property_crc=sealed,
+    )
+    if new is None:
+        least = filler.shortest_placeholder(unit.topic, properties, property_crc=sealed)
+        text = sentence(
+            "the message has {n:,} bytes, an empty one in its place needs {least:,}", n=unit.size, least=least
+        )
+        raise UsageError(text)
+    path, position = _log_place(store, unit.offset)
+    name = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+    why = sentence("an empty message takes the place of {name}", name=name)
+    costs = sentence("the message {name} is lost", name=name)
+    old = store.log.read(unit.offset, unit.size)
+    patches = [replace(patch, costs=costs) for patch in _written(path, position, old, new, why)]
+    rows: list[tuple[bytes, bytes | None]] = []
+    for entry in entries_into(store, unit.offset, unit.offset + 1, _MAX_ENTRIES):
+        queue = store.find_queue(entry.topic, entry.queue_id)
+        if isinstance(queue, RocksQueueReader):
+            row = queue.row(entry.number)
+            if row is not None and row.tags_code:
+                key = rocksdb_queue_rows.entry_key(entry.topic, entry.queue_id, entry.number)
+                rows.append((key, rocksdb_queue_rows.encode_entry(replace(row, tags_code=0))))
+        elif isinstance(queue, QueueReader) and queue.kind == "simple":
+            file = queue.sequence.find(entry.number * queue.unit_size)
+            assert file is not None
+            place = entry.number * queue.unit_size - file.start_offset + _TAGS_CODE_POSITION
+            patches += _written(_name_of(store, Path(file.path)), place, file.read(place, 8), bytes(8), why)
+    queues = store.rocksdb_queues
+    if rows and queues is not None:
+        log = added_log(queues.database(), store.reading, {rocksdb_queue_rows.ENTRY_FAMILY: rows})
+        if log is not None:
+            file_name = f"{_name_of(store, queues.folder)}/{log.name}"
+            patches.append(WriteFile(file=file_name, old=None, new=log.content, why=why))
+    return patches
 
 
 def cut_log(store: StoreSnapshot, offset: int) -> list[Patch]:

@@ -94,6 +94,12 @@ def _queue_entry(store: StoreSnapshot, values: Values, _tick: bool) -> Sequence[
     return edit_queue_entry(store, values["topic"].strip(), *numbers)
 
 
+def _remove_message(store: StoreSnapshot, values: Values, _tick: bool) -> Sequence[Patch]:
+    from engine.repair.byte_edits import remove_message
+
+    return remove_message(store, _number(values, "offset"))
+
+
 def _cut(store: StoreSnapshot, values: Values, _tick: bool) -> Sequence[Patch]:
     from engine.repair.byte_edits import cut_log
 
@@ -167,6 +173,13 @@ EDIT_KINDS = (
         ),
         _queue_entry,
         note=words("The entry then leads to the message that begins there."),
+    ),
+    EditKind(
+        "removeMessage",
+        words("Remove a message"),
+        (_PHYSICAL,),
+        _remove_message,
+        note=words("An empty message takes its place in log and queue, so that all others keep their offsets."),
     ),
     EditKind(
         "cutLog",

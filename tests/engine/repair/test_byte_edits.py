@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from handmade_stores import HandmadeStore, healthy
 
+from engine.codec.filler import is_stand_in
 from engine.codec.message import Unit
 from engine.errors import UsageError
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
-from engine.repair.byte_edits import cut_log, edit_log_bytes, edit_queue_entry, move_file, remove_file
-from engine.rules.findings import Finding
+from engine.repair.byte_edits import cut_log, edit_log_bytes, edit_queue_entry, move_file, remove_file, remove_message
+from engine.rules.findings import Finding, at_least
 
 
 @pytest.fixture
@@ -92,3 +93,52 @@ def test_files_are_removed_and_moved(root) -> None:
         with open_store(root, None, [patch]) as store:
             assert store.small_file(store.paths.checkpoint) is None
             assert any(item.id.startswith("CK") for item in check(store) if isinstance(item, Finding))
+
+
+def test_a_message_that_is_removed_leaves_an_empty_one_in_its_place(tmp_path):
+    """An emptied entry would let a broker skip the messages behind it: the entry stays, and its message is empty."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    unit = next(unit for unit in made.units if unit.queue_offset == 3)
+    with open_store(root) as store:
+        patches = remove_message(store, unit.offset)
+    assert any("is lost" in patch.costs for patch in patches)
+    with open_store(root, patches=patches) as store:
+        item = store.log.unit_at(unit.offset)
+        queue = store.find_queue(unit.topic, unit.queue_id)
+        assert isinstance(item, Unit)
+        assert queue is not None
+        entry = queue.entry(unit.queue_offset)
+        assert is_stand_in(item.sys_flag, item.body, item.properties_raw)
+        assert (item.topic, item.queue_id, item.queue_offset, item.size) == (
+            unit.topic,
+            unit.queue_id,
+            unit.queue_offset,
+            unit.size,
+        )
+        assert entry is not None
+        assert (entry.physical_offset, entry.size, entry.tags_code) == (unit.offset, unit.size, 0)
+        found = [item for item in check(store) if isinstance(item, Finding) and at_least(item.severity, "warn")]
+    assert not found
+
+
+def test_only_a_message_of_a_queue_is_removed(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    with open_store(root) as store, pytest.raises(UsageError, match="no message of a queue begins at 1"):
+        remove_message(store, 1)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("name", "topic"), [("rocks-5.5.1", "TopicB"), ("broker-lmq", "OrderEvents")])
+def test_its_rows_and_light_entries_follow(golden, name, topic):
+    pytest.importorskip("rocksdict")
+    with open_store(golden(name)) as store:
+        queue = store.queues_by_topic()[topic][0]
+        entry = next(entry for entry in queue.entries(10) if entry.tags_code)
+        patches = remove_message(store, entry.physical_offset)
+    with open_store(golden(name), patches=patches) as store:
+        row = store.queues_by_topic()[topic][0].entry(entry.queue_offset)
+        assert row is not None
+        assert (row.physical_offset, row.size, row.tags_code) == (entry.physical_offset, entry.size, 0)
+        found = [item for item in check(store) if isinstance(item, Finding) and at_least(item.severity, "warn")]
+    assert not found

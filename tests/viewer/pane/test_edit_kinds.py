@@ -28,6 +28,7 @@ def test_each_kind_makes_patches_that_fit(root) -> None:
         "groupOffset": {**place, "group": "billing", "offset": "0"},
         "checkpoint": {"field": PARTS[0].name, "number": "1764409000000"},
         "queueEntry": {**place, "entry": str(first.queue_offset), "offset": str(second.offset)},
+        "removeMessage": {"offset": str(first.offset)},
         "cutLog": {"offset": hex(second.offset)},
         "removeFile": {"file": "checkpoint"},
         "moveFile": {"file": "checkpoint", "target": "old/checkpoint"},
