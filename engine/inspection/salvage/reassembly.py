@@ -20,6 +20,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from engine.callbacks import Cancelled
+from engine.codec import dledger
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6, Frame, check_frame
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, UnitHead, judge_end, read_head
@@ -39,6 +40,7 @@ _NEAR_BYTES = 1 << 17
 _MAX_BORDERS = 4
 _MAX_PAGE_HEADS = 8
 _I64 = struct.Struct(">q")
+_ENTRY = dledger.MAGIC.to_bytes(4, "big")
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 
 
@@ -157,8 +159,13 @@ class Reassembly:
         """Put the unit at ``offset`` together, the first page of which probably lies at ``place``."""
         if offset in self.solved or self._is_whole_elsewhere(offset, place):
             return None
-        if self._continues_with_blank(offset, place):
+        following = self._sources[place.source].file.read(offset + place.shift, 8)
+        if following[4:] == _BLANK:
             return None
+        if following[:4] == _ENTRY:
+            offset += dledger.HEADER_SIZE
+            if offset in self.solved or self._is_whole_elsewhere(offset, place):
+                return None
         for places in self._tries(offset, HEAD_BYTES, place, MAX_ATTEMPTS):
             head = read_head(self._bytes(offset, HEAD_BYTES, places), 0)
             if head is not None and head.physical_offset == offset:
@@ -181,9 +188,6 @@ class Reassembly:
                     if attempts > limit:
                         return
                     yield places
-
-    def _continues_with_blank(self, offset: int, place: PagePlace) -> bool:
-        return self._sources[place.source].file.read(offset + place.shift + 4, 4) == _BLANK
 
     def _solve_body(self, offset: int, size: int, head_places: list[PagePlace]) -> Reassembled | None:
         limit = max(min(MAX_ATTEMPTS, _MAX_ATTEMPT_BYTES // size), 8)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec import dledger
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6
 from engine.codec.unit_scan import Damage, Stop
@@ -75,6 +76,8 @@ class StoreUnits:
     """
 
     end_offset: int = 0
+    gap_bytes: int = 0
+    """Bytes between two units: the header of an entry in a DLedger log, which counts as a part of the range."""
     damage: list[Damage] = field(default_factory=list)
     bad: list[tuple[int, int]] = field(default_factory=list)
     blanks: list[tuple[int, int]] = field(default_factory=list)
@@ -90,7 +93,7 @@ class StoreUnits:
 
     def add(self, start: int, stop: int, last_unit: int) -> None:
         """Add a range of whole units behind the ones before; the last of them begins at ``last_unit``."""
-        if self._stops and self._stops[-1] == start:
+        if self._stops and start - self._stops[-1] in (0, self.gap_bytes):
             self._stops[-1], self._last_units[-1] = stop, last_unit
         else:
             self._starts.append(start)
@@ -141,7 +144,7 @@ class StoreUnits:
 
 def walk_store(store: StoreSnapshot, on_progress: Callable[[int], None]) -> StoreUnits:
     """Walk the log with its CRCs up to its end, behind which no start reads. ``on_progress`` gets the bytes done."""
-    units = StoreUnits(store.log.max_offset)
+    units = StoreUnits(store.log.max_offset, dledger.HEADER_SIZE if store.dledger is not None else 0)
     begin = max(store.log.min_offset, 0)
     for block in scan_log(store.log, stop=units.end_offset, with_tags=False):
         if isinstance(block, Damage):
@@ -170,7 +173,8 @@ def _add_block(units: StoreUnits, block: UnitColumns) -> None:
     without_crc = np.flatnonzero((block.crc[:count] == BAD) & good)
     for row in without_crc[: _MAX_WITHOUT_CRC - len(units.doubtful)].tolist() if len(without_crc) else ():
         units.doubtful.append((int(offsets[row]), int(block.size[row])))
-    breaks = np.flatnonzero((offsets[1:] != stops[:-1]) | ~good[1:] | ~good[:-1]) + 1
+    gaps = offsets[1:] - stops[:-1]
+    breaks = np.flatnonzero(((gaps != 0) & (gaps != units.gap_bytes)) | ~good[1:] | ~good[:-1]) + 1
     for first, last in zip([0, *breaks.tolist()], [*breaks.tolist(), count], strict=True):
         if first == last:
             continue

@@ -31,7 +31,7 @@ _INNER_ROWS = 256
 _COMPARED_BYTES = 1 << 19
 _PROBES = 8
 _ENTRY_BYTES = dledger.HEADER_SIZE
-_I64 = np.dtype(">i8")
+_FIRST_BYTES = np.arange(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +260,9 @@ class RunSearch:
             for row in probes.tolist()
         ):
             return None
-        together = live[1:] & live[:-1] & (physical[1:] == physical[:-1] + sizes[:-1])
-        together &= offsets[1:] == offsets[:-1] + sizes[:-1]
+        gaps = offsets[1:] - offsets[:-1] - sizes[:-1]
+        together = live[1:] & live[:-1] & (physical[1:] - physical[:-1] == offsets[1:] - offsets[:-1])
+        together &= (gaps == 0) | (gaps == _ENTRY_BYTES)
         breaks = (np.flatnonzero(~together) + 1).tolist()
         for first, last in zip([0, *breaks], [*breaks, len(sizes)], strict=True):
             if not live[first]:
@@ -415,10 +416,10 @@ class _Rows:
         has_entry = np.zeros(len(self.sizes) - 1, np.bool_)
         ends = self.offsets[:-1] + self.sizes[:-1]
         rows = np.flatnonzero(self.offsets[1:] == ends + _ENTRY_BYTES)
-        for row in rows.tolist():
-            start = int(ends[row]) - window.base
-            header = dledger.decode_header(window.buffer[start : start + _ENTRY_BYTES].data)
-            has_entry[row] = header is not None and header.body_size == self.sizes[row + 1]
+        if len(rows):
+            starts = ends[rows] - window.base
+            heads = np.ascontiguousarray(window.buffer[starts[:, None] + _FIRST_BYTES]).view(">i4")
+            has_entry[rows] = (heads[:, 0] == dledger.MAGIC) & (heads[:, 1] == self.sizes[rows + 1] + _ENTRY_BYTES)
         return has_entry
 
 

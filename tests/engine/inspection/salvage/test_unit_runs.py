@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,16 @@ def test_a_beginning_at_the_end_of_a_file_behind_live_and_other_units(tmp_path: 
     finds = search(tmp_path, live + END + live + END + other + END + raw_unit(9000, body=b"x" * 500)[:300])
     assert [run.is_live for run in finds.runs] == [True, True, False]
     assert [head.head.physical_offset for head in finds.heads] == [9000]
+
+
+def test_units_behind_headers_of_entries_are_one_run(tmp_path: Path) -> None:
+    """Each unit of a DLedger log was a run of its own, and what follows each one was searched for."""
+    data, offset = b"", 8192
+    for number in range(5):
+        unit = raw_unit(offset + 48, body=b"x" * number)
+        header = struct.pack(">iiqqqiiii", 1, 48 + len(unit), number, 3, offset, 0, 0, 0, len(unit))
+        data += header + unit
+        offset += 48 + len(unit)
+    finds = search(tmp_path, b"-" * 700 + data + END)
+    (run,) = finds.runs
+    assert (run.count, run.has_entries, run.physical_offset, run.end_offset) == (5, True, 8192 + 48, offset)
