@@ -81,6 +81,22 @@ def index_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
         return None, error.what
 
 
+MAX_IN_MEMORY_BYTES = 1 << 18
+
+
+class _FileInMemory(ReadOnlyFile):
+    """The bytes of a small file at one moment."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, file: ReadOnlyFile) -> None:
+        super().__init__(file.path, file.start_offset, file.size, DescriptorCache(1), file.identity)
+        self._data = file.read(0, file.size)
+
+    def read(self, position: int, size: int) -> bytes:
+        return self._data[position : position + size] if size > 0 and position >= 0 else b""
+
+
 class IndexReader:
     """Reads one index file; every access reads the header again, because a broker may be writing it."""
 
@@ -88,6 +104,15 @@ class IndexReader:
         self.file = file
         self.geometry = geometry
         self.geometry_source = geometry_source
+
+    def in_memory(self) -> IndexReader:
+        """Return a reader of the bytes that a small file has now, read at once; for a larger file this one.
+
+        Raises :class:`CannotRead`.
+        """
+        if self.file.size > MAX_IN_MEMORY_BYTES:
+            return self
+        return IndexReader(_FileInMemory(self.file), self.geometry, self.geometry_source)
 
     @property
     def name(self) -> str:

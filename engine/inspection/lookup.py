@@ -97,6 +97,7 @@ def chained_offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int
     """
     try:
         slots = reader.slots
+        reader = reader.in_memory()
         for key_hash in hashes:
             number = reader.slot(key_hash % slots)
             visited: set[int] = set()

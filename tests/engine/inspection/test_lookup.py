@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from handmade_stores import HandmadeStore
 
-from engine.inspection import open_store
-from engine.inspection.lookup import find_message, known_topics, parse_number
+from engine.codec.java import index_key_hash
+from engine.inspection import index_reader, open_store
+from engine.inspection.lookup import chained_offsets, find_message, known_topics, parse_number
+from engine.mapped.read_only import ReadOnlyFile
 
 
 @pytest.mark.parametrize(
@@ -60,3 +62,21 @@ def test_a_missing_message_is_none(store):
     assert find_message(opened, "nobody") is None
     assert find_message(opened, str(1 << 40)) is None
     assert set(known_topics(opened)) >= {"Orders", "Paid"}
+
+
+def test_a_small_index_file_is_read_once_for_the_keys_of_all_topics(store, monkeypatch):
+    """Each slot and each entry of a chain was a read of its own: a question for a message made thousands."""
+    opened, units = store
+    counts = []
+    read = ReadOnlyFile.read
+    monkeypatch.setattr(ReadOnlyFile, "read", lambda file, *place: counts.append(file.path) or read(file, *place))
+    hashes = {index_key_hash(topic, f"K{number}"): topic for topic in ("Orders", "Paid") for number in range(4)}
+    found = {limit: [] for limit in (0, index_reader.MAX_IN_MEMORY_BYTES)}
+    for limit, offsets in found.items():
+        monkeypatch.setattr(index_reader, "MAX_IN_MEMORY_BYTES", limit)
+        for reader in opened.index_files():
+            counts.clear()
+            offsets.extend(chained_offsets(reader, hashes))
+            assert len(counts) == 1 if limit else len(counts) > len(hashes)
+    assert found[0] == found[index_reader.MAX_IN_MEMORY_BYTES]
+    assert set(found[0]) == {unit.offset for unit in units}
