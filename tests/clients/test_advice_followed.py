@@ -472,3 +472,125 @@ def test_the_check_of_transactions_goes_on_with_a_larger_message_size(tmp_path, 
         until(lambda: len(bodies(store, CHECK_MAX_TOPIC)) == 2)
     assert steps(store, "CF13", 40_000) == []
     assert "why no producer of the group answered" in steps(store, "CF16")[0]
+
+
+def repaired(damaged: Path, folder: Path) -> Path:
+    """Write a mended copy of a store as ``folder/store``."""
+    target = folder / "store"
+    assert main(["repair", str(damaged), "--to", str(target), "--quiet"]) == 0
+    assert target.exists()
+    return target
+
+
+@pytest.mark.parametrize("damage", ["timer log of another log", "timer log lost", "wheel cut"])
+@releases
+def test_repair_lets_the_timer_deliver_each_message_once(tmp_path, release, damage):
+    """TM02, TM03, TM04: a real broker does not start, or never delivers what waits. From the mended store it delivers
+    each message that waited, and none again.
+    """
+    store, folder = tmp_path / "store", tmp_path / "mended"
+    with broker(tmp_path, release) as status:
+        start = now_ms()
+        for number, delay in enumerate((3000, 60_000, 3000, 30_000)):
+            send(status["broker"], "Orders", b"%d" % number, 0, UNIQ_KEY=f"K{number}", TIMER_DELIVER_MS=start + delay)
+        until(lambda: len(bodies(store, "Orders")) == 2)
+        until(lambda: checked(store).queue_offset == 4)
+        time.sleep(2)
+    log = next((store / "timerlog").iterdir())
+    match damage:
+        case "timer log of another log":
+            data = bytearray(log.read_bytes())
+            for position in range(28, 4 * timer.UNIT_SIZE, timer.UNIT_SIZE):
+                data[position : position + 8] = position.to_bytes(8, "big")
+            log.write_bytes(data)
+        case "timer log lost":
+            log.unlink()
+        case "wheel cut":
+            (store / "timerwheel").write_bytes(bytes(640))
+    mended = repaired(store, folder)
+    with broker(folder, release):
+        until(lambda: len(bodies(mended, "Orders")) == 4, 90)
+        time.sleep(3)
+    assert sorted(bodies(mended, "Orders")) == [b"0", b"1", b"2", b"3"]
+    assert errors(mended) == []
+
+
+COMPACTED = {"5.3.3": "broker-compaction-5.3.3", "5.5.1": "broker-compaction-5.5.1"}
+COMPACTED_SIZES = {"compactionMappedFileSize": 230_000, "compactionCqMappedFileSize": 46_000}
+
+
+@releases
+def test_repair_gives_consumers_a_damaged_compacted_queue_again(golden, tmp_path, release):
+    """CM02: a real broker hands the damaged bytes to consumers, which stop there."""
+    damaged, folder = tmp_path / "damaged", tmp_path / "mended"
+    shutil.copytree(golden(COMPACTED[release]), damaged)
+    with open_store(damaged) as opened:
+        expected = [unit.body for unit in opened.compacted_queue("StockLevels", 0).units()]
+    log = min((damaged / "compaction" / "compactionLog" / "StockLevels" / "0").iterdir())
+    data = log.read_bytes()
+    log.write_bytes(data[:1503] + bytes(8) + data[1511:])
+    repaired(damaged, folder)
+    with broker(folder, release, **COMPACTED_SIZES) as status:
+        assert list(pulled(status["broker"], "StockLevels")) == expected
+
+
+def pulled(address: str, topic: str) -> Iterator[bytes]:
+    """Yield the bodies of the messages of a topic's first queue as a consumer pulls them."""
+    offset, code = 0, ResponseCode.SUCCESS
+    while code == ResponseCode.SUCCESS:
+        fields = {"consumerGroup": "g", "topic": topic, "queueId": "0", "queueOffset": str(offset), "maxMsgNums": "32"}
+        fields |= {"sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*"}
+        fields |= {"subVersion": "0", "expressionType": "TAG"}
+        (response,) = responses_of(address, Command(RequestCode.PULL_MESSAGE, fields=fields))
+        position, code = 0, response.code
+        while code == ResponseCode.SUCCESS and position < len(response.body):
+            unit = decode(response.body, position, 0)
+            yield unit.body
+            position += unit.size
+        offset = int(response.fields.get("nextBeginOffset", 0))
+
+
+@releases
+def test_repair_sets_rows_of_tables_right(golden, tmp_path, release):
+    """CQ14, CF02, CF08: a topic that the table lacks is not known to clients, and a group beyond the end of its queue
+    gets nothing. With the mended tables both go on.
+    """
+    damaged, folder = tmp_path / "damaged", tmp_path / "mended"
+    shutil.copytree(golden(ORDERS[release]), damaged)
+    topics, offsets = table(damaged, "topics.json"), table(damaged, "consumerOffset.json")
+    del topics["topicConfigTable"][TOPIC]
+    offsets["offsetTable"] |= {f"{TOPIC}@{GROUP}": {0: 99_999}, f"Gone@{GROUP}": {0: 7}}
+    put_table(damaged, "topics.json", topics)
+    put_table(damaged, "consumerOffset.json", offsets)
+    with open_store(damaged) as opened:
+        end = opened.find_queue(TOPIC, 0).max_offset
+    repaired(damaged, folder)
+    with broker(folder, release) as status:
+        assert pull(status["broker"], 0)[0] == ResponseCode.SUCCESS
+        assert group_offset(status["broker"]) == end
+        send(status["broker"], TOPIC, b"the next one")
+        until(lambda: pull(status["broker"], end)[1] > 0)
+    assert errors(folder / "store") == []
+
+
+@pytest.mark.parametrize("damage", ["beyond", "lost"])
+@releases
+def test_repair_lets_a_delay_level_go_on_where_it_was(tmp_path, release, damage):
+    """CF09, CF03: with an offset beyond its queue a level delivers nothing of it, and without one all of it again."""
+    store, folder = tmp_path / "store", tmp_path / "mended"
+    with broker(tmp_path, release) as status:
+        for number in range(3):
+            send(status["broker"], "Orders", b"%d" % number, 0, UNIQ_KEY=f"K{number}", DELAY=1)
+        until(lambda: len(bodies(store, "Orders")) == 3)
+    path = store / "config" / "delayOffset.json"
+    if damage == "beyond":
+        path.write_text('{"offsetTable":{1:99}}')
+    else:
+        path.write_text("")
+        path.with_name("delayOffset.json.bak").unlink(missing_ok=True)
+    mended = repaired(store, folder)
+    with broker(folder, release) as status:
+        send(status["broker"], "Orders", b"3", 0, UNIQ_KEY="K3", DELAY=1)
+        until(lambda: b"3" in bodies(mended, "Orders"))
+        time.sleep(2)
+    assert sorted(bodies(mended, "Orders")) == [b"0", b"1", b"2", b"3"]
