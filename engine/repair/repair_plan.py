@@ -195,7 +195,8 @@ def plan_repairs(
                 state = _state(mended_store, release, cancel, progress)
             current = _blocked(state, findings, damage)
             rocksdb_database.forget_unread(store)
-    if not repairs and not any(finding.id in mendable.ALL for finding in current.findings):
+    may_fill = bool(sources) and bool(current.findings)
+    if not repairs and not may_fill and not any(finding.id in mendable.ALL for finding in current.findings):
         return RepairPlan((), current, current)
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),

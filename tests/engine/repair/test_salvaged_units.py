@@ -7,11 +7,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from broken_stores import BROKEN
+from handmade_stores import healthy
 from planted_faults import patch
 from salvage_rounds import FILE_BYTES, PAGE, WrittenStore, text, write_store
 
 from engine.cli.main import main
 from engine.inspection.snapshot import open_store
+from engine.mapped.disk import RealDisk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import PatchList
 from engine.repair.repair_plan import plan_repairs
 from engine.repair.salvaged_units import repair_from
 
@@ -74,3 +79,16 @@ def test_without_the_bytes_nothing_is_filled(written: WrittenStore, tmp_path: Pa
     patch(written.files[0], middle(written), bytes(200))
     with open_store(written.root) as store:
         assert repair_from(store, [other.root], lambda _done, _total: None) is None
+
+
+def test_a_lost_end_of_the_log_comes_back(tmp_path: Path) -> None:
+    """Queues know the messages, but their bytes are zero: without a replica a start cuts the queues (CL11)."""
+    store = healthy()
+    root, replica = store.write(tmp_path / "store"), store.write(tmp_path / "replica")
+    BROKEN["CL11"](root, store)
+    assert plan_repairs(root, None, "5.3").repairs == ()
+    plan = plan_repairs(root, None, "5.3", sources=[replica])
+    assert plan.repairs[0].name == "real-messages"
+    assert plan.mended.findings == ()
+    apply_patches(root, PatchList(plan.patches), RealDisk())
+    assert log_of(root) == log_of(replica)
