@@ -31,6 +31,8 @@ from engine.sentences import sentence
 
 MAX_FILE_BYTES = 1 << 30
 _HEAD = struct.Struct(">iI")
+_BEGIN_OFFSET_AT, _END_OFFSET_AT = 16, 24
+"""Positions of beginPhyOffset and endPhyOffset in the header of an index file."""
 
 
 class _Span(NamedTuple):
@@ -110,6 +112,13 @@ def _redirections(
     is_inside = (span >= 0) & (offsets < ends[span])
     entries["phy_offset"][is_inside] = starts[span[is_inside]]
     why = sentence("keys of lost messages lead to the units that took their places")
+    for field_position, entry in ((_BEGIN_OFFSET_AT, 0), (_END_OFFSET_AT, count - 1)):
+        if not count or not is_inside[entry]:
+            continue
+        stored = reader.file.read(field_position, 8)
+        offset = int(entries["phy_offset"][entry]).to_bytes(8, "big")
+        if stored != offset:
+            yield WriteBytes(file=file_name, offset=field_position, old=stored, new=offset, why=why, name=name)
     for patch in differences(file_name, old, entries.tobytes(), why, name):
         yield WriteBytes(
             file=file_name, offset=position + patch.offset, old=patch.old, new=patch.new, why=why, name=name

@@ -27,6 +27,8 @@ from engine.cli.main import main
 
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(7200)]
 
+NAMES_OF_LOST = {"CL02", "CL04", "CL11", "CL12"}
+"""Rules that say which messages, or which parts of them, are gone."""
 FEW = {"5.5.1": ("messages and their queue entries",), "4.9.8": ("a cut log file",)}
 
 
@@ -60,7 +62,8 @@ def broken_promises(
     config: tuple[object, ...] = (),
 ) -> list[str]:
     """Compare the plan with what came."""
-    plan = next(line for line in lines if line["type"] == "repairPlan")["after"]
+    summary = next(line for line in lines if line["type"] == "repairPlan")
+    plan = summary["after"]
     _, answers = records("check", mended, *config)
     findings = sorted(
         line["id"] for line in answers if line["type"] == "finding" and line["severity"] in ("warn", "error")
@@ -68,6 +71,8 @@ def broken_promises(
     wrong = []
     if findings != sorted(plan["findings"]):
         wrong.append(f"check finds {findings}, planned {plan['findings']}")
+    if fresh := {*findings} - {*summary["before"]["findings"]} - NAMES_OF_LOST:
+        wrong.append(f"check finds {fresh}, and did not before")
     start = next((start for start in plan["starts"] if release.startswith(start["release"])), None)
     if start is not None and (start["willStart"], start["endOffset"]) != (after.is_loaded, after.loaded_end):
         wrong.append(f"planned {start}, starts {after.is_loaded} {after.loaded_end}")
