@@ -50,7 +50,7 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
 ALL = frozenset[str]().union(*(rules for rules, _ in REPAIRS.values()))
 """Rules of which at least one finding may be mended."""
 
-_ROCKSDB = sentence("the rows are in a RocksDB, and Storescope writes none")
+_ROCKSDB = sentence("the rows are in a RocksDB, of which Storescope writes only those of queues")
 _UNRELIABLE = sentence("the log lost its end, or log and tables are of two stores: the offsets may be right")
 _HIDDEN_TIMERS = sentence("damage of the log hides which timer messages were delivered: restore the timer's files")
 _COMPACTED = sentence(
@@ -82,7 +82,9 @@ LEFT: dict[str, Sentence] = {
     "CF15": sentence("somebody set consumeEnable to false: mqadmin updateSubGroup changes it while the broker runs"),
     "CF16": sentence("only the producers know whether these transactions were committed"),
     "CF17": _ROCKSDB,
-    "CF18": sentence("the rows are in a RocksDB, and Storescope writes none: ldb of RocksDB deletes them"),
+    "CF18": sentence(
+        "the rows are in a RocksDB, of which Storescope writes only those of queues: ldb of RocksDB deletes them"
+    ),
     "CF19": sentence("no file of the store says which of the ranges is right: the .bak or a replica may have them"),
     "CK01": sentence("nothing has to be mended: a start reads more of the log, and a running broker writes new times"),
     "CK02": sentence("the log has no message whose time could take its place"),

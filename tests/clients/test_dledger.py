@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dledger_damage
 import pytest
 import real_cluster
 
+from engine.cli.main import main
 from engine.client.messages import Message
 from engine.client.producer import Producer, ProducerConfig
 from engine.codec.message import Unit
@@ -106,6 +108,27 @@ def test_the_plan_of_a_killed_broker_is_what_its_next_start_has(tmp_path: Path, 
         time.sleep(2)
         assert log_end(started) == start.end_offset
         assert ends(started, queues) == queues
+
+
+@pytest.mark.parametrize("kind", ["gap", "midbody", "torn-body", "blank-lost"])
+def test_a_broker_has_every_entry_of_a_mended_log(golden, tmp_path: Path, kind: str) -> None:
+    """Without the repair it lost up to 456 messages, and left out what was written behind a torn message."""
+    root = dledger_damage.copy_store(golden("dledger-crash-5.5.1"), tmp_path / "store")
+    with open_store(root) as store:
+        undamaged = plan(store, "5.5")
+    dledger_damage.DAMAGE[kind](root)
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    queues = {(queue.topic, queue.queue_id): queue.max_offset for queue in undamaged.queues}
+    with broker(tmp_path, "5.5.1") as started:
+        deadline = time.monotonic() + 30
+        while log_end(started) != undamaged.end_offset and time.monotonic() < deadline:
+            time.sleep(0.5)
+        time.sleep(2)
+        assert log_end(started) == undamaged.end_offset
+        assert ends(started, queues) == queues
+        send(started, "5.5.1", "Later", 20)
+        time.sleep(2)
+        assert sum(ends(started, {("Later", number): 0 for number in range(4)}).values()) == 20
 
 
 @releases
