@@ -166,4 +166,7 @@ def _side_record(row: LogRow | None) -> dict[str, object] | None:
 
 
 def _command(row: PairRow) -> list[str]:
-    return ["storescope", "units", "STORE", "--from", str(row.physical_offset), "--limit", "1", "--json"]
+    """The command that prints this row; ``OTHER_STORE`` stands for the path of B."""
+    log_row = row.own if row.own is not None else row.other
+    store, offset = ("STORE" if row.own is not None else "OTHER_STORE"), log_row.offset if log_row is not None else 0
+    return ["storescope", "units", store, "--from", str(offset), "--limit", "1", "--json"]

@@ -46,10 +46,9 @@ class PairRow:
     absence: str = ""
 
     @property
-    def physical_offset(self) -> int:
-        """Offset in this store's log, else in the other one."""
-        row = self.own if self.own is not None else self.other
-        return row.offset if row is not None else self.position
+    def physical_offset(self) -> int | None:
+        """Offset in this store's log; None for what only the other one has."""
+        return self.own.offset if self.own is not None else None
 
 
 @dataclass(frozen=True, slots=True)

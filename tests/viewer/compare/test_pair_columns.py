@@ -36,3 +36,11 @@ def test_keys_leave_where_there_is_no_room() -> None:
     keys = {column.key for column in pair_kind(with_keys=False).columns}
     assert not {"own.keys", "other.keys"} & keys
     assert {"own.crc", "other.crc"} <= keys
+
+
+def test_a_row_of_the_other_store_is_no_place_of_this_one() -> None:
+    """The menu offered to go to the offset of the other store in this log."""
+    row = PairRow(100, 150, None, UNIT, "other")
+    assert row.physical_offset is None
+    assert pair_kind().command(row)[2] == "OTHER_STORE"
+    assert pair_kind().command(PairRow(100, 150, UNIT, None, "own"))[2] == "STORE"
