@@ -179,6 +179,8 @@ class PairDetail(QWidget):
         self._generation = 0
         self._is_placed = False
         self.hex = {OWN: HexView("pair.hexA"), OTHER: HexView("pair.hexB")}
+        for view in self.hex.values():
+            view.setMinimumHeight(px(40))
         self.hex[OWN].setAccessibleName(tr("Bytes in A"))
         self.hex[OTHER].setAccessibleName(tr("Bytes in B"))
         self.heads = {OWN: PaneHead(tr("Bytes in A")), OTHER: PaneHead(tr("Bytes in B"))}

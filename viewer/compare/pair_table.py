@@ -17,6 +17,8 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import PAD, RowPainter, RowState, Slot, TextPen
 from viewer.widgets.stepwise import Runner, run_here
 
+MIN_HEAD_PX = 240
+"""Px at 100 % that the head of B keeps."""
 KEYS_FROM_PX = 1300
 """Width at 100 % from which both sides have room for the keys."""
 
@@ -143,6 +145,9 @@ class PairHeads(QWidget):
 
     def _place(self) -> None:
         left, right = self._table.sign_span()
+        sign_width = right - left
+        right = max(sign_width, min(right, self.width() - px(MIN_HEAD_PX)))  # a table that is too wide scrolls sideways
+        left = max(0, right - sign_width)
         height = self.heads[OWN].sizeHint().height()
         if self.height() != height:
             self.setFixedHeight(height)

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 COMPARE = "viewer.compare.pair_work:compare_paths"
+MIN_DECK_PX = 110
+"""Height at 100 % that the bytes keep in a small window: one of both sides."""
 SAMPLES = 96
 SAMPLES_AT_ONCE = 16
 
@@ -72,6 +74,7 @@ class ComparePane(Pane):
         self._generation = 0
         self.strip = PairStrip()
         self.table = PairTable(self._read)
+        self.table.setMinimumHeight(px(80))
         self.heads = PairHeads(self.table)
         self.detail = PairDetail()
         self.banner = self._banner()
@@ -154,6 +157,7 @@ class ComparePane(Pane):
         self.pages.addWidget(self.detail)
         self.pages.addWidget(stacked(self.totals, self.totals.strip, room=0))
         self.pages.addWidget(stacked(list_line, self.list, self.list.strip, room=1))
+        self.pages.setMinimumHeight(px(MIN_DECK_PX))
         self.tabs.chosen.connect(self._tab_chosen)
         return stacked(self.deck_head, self.pages, room=1)
 

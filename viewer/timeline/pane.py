@@ -163,10 +163,9 @@ class TimelinePane(Pane):
     def _chosen(self, row: TimelineEvent | None) -> None:
         self.message.setText("" if row is None else message_text(row))
         self.evidence.setText("" if row is None else evidence_text(row))
-        if row is None or self.session is None:
+        if row is None or self.session is None or self._is_filling:
             return
-        if not self._is_filling:
-            self.session.choose_event(row)
+        self.session.choose_event(row)
         if row.physical_offset is not None:
             self.session.select(row.physical_offset)
 

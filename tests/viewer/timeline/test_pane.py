@@ -17,8 +17,11 @@ def test_events_lead_to_their_units_and_a_choice_filters_them(qapp, golden) -> N
         await wait_until_idle(session.jobs)
         assert [row.kind for row in pane.model.rows[-4:]] == ["pause", "crash", "start", "cleanStop"]
         assert pane.status() == "8 events"
+        assert session.selection is None, "the unit selected in the log stays until the user chooses a row"
+        pane.table.choose_next(1)
         row = pane.table.current_row()
         assert session.selection == row.physical_offset
+        assert session.chosen_event == row
         emitted = []
         pane.placeRequested.connect(emitted.append)
         assert pane.table.follow()
