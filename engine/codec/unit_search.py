@@ -125,7 +125,7 @@ def judge_end(
     physical_offset: int,
     following: bytes,
     frame: Frame | str | None = None,
-    moved_to: int | None = None,
+    moved_by: int = 0,
 ) -> EndVerdict:
     """Judge the end of ``unit``, its topic and properties, which no CRC covers: may it be other bytes?
 
@@ -133,8 +133,8 @@ def judge_end(
     the end of the log. A file system keeps files in whole pages, so where a page ends with the unit, the bytes of the
     page in which the body ends are of the same file. ``open``: nothing proves it and nothing contradicts it;
     ``contradicted``: the unit behind it is of another place. ``frame`` is that of the unit, if the caller has it.
-    ``moved_to`` is its position in its file if it was moved by a number of bytes that no file system moves: pages are
-    then those of the new place, and the unit behind it may lie elsewhere.
+    ``moved_by`` is not 0 if the unit was moved by a number of bytes that no file system moves: then the unit behind it
+    may lie elsewhere, and it is the edge of what was moved that may lie in the end.
     """
     if frame is None:
         frame = check_frame(unit, 0, len(unit))
@@ -146,9 +146,10 @@ def judge_end(
     if not is_text or not _is_topic(unit[frame.topic : frame.topic + frame.topic_length]):
         return "wrong"
     proven_to = frame.body + frame.body_length if frame.body_length else 0
-    if moved_to is not None:
-        is_one_page = (moved_to + max(proven_to - 1, 0)) // PAGE_BYTES == (moved_to + len(unit) - 1) // PAGE_BYTES
-        return "proven" if is_one_page or following[4:8] in (*MAGIC_BYTES, _BLANK) else "open"
+    if moved_by:
+        if following[4:8] in (*MAGIC_BYTES, _BLANK):
+            return "proven"
+        return "open" if _may_be_moved_whole(unit, physical_offset + moved_by, proven_to, moved_by) else "wrong"
     end = physical_offset + len(unit)
     following = following[: -end % PAGE_BYTES]
     if len(following) < 8:
@@ -160,6 +161,18 @@ def judge_end(
     if magic in MAGIC_BYTES and len(following) >= FOLLOWING_BYTES:
         return "proven" if _I64.unpack_from(following, 28)[0] == end else "contradicted"
     return "proven" if magic in MAGIC_BYTES or magic == _BLANK or not any(following) else "open"
+
+
+def _may_be_moved_whole(unit: bytes, position: int, proven_to: int, moved_by: int) -> bool:
+    """Return True if the end of a moved unit is in one page, is closed, and has no bytes twice: where bytes were moved
+    to the front, those at the edge are there a second time, and the last ones are missing.
+    """
+    is_one_page = (position + max(proven_to - 1, 0)) // PAGE_BYTES == (position + len(unit) - 1) // PAGE_BYTES
+    end, count = unit[proven_to:], -moved_by
+    is_twice = moved_by < 0 and any(
+        end[start : start + count] == end[start - count : start] for start in range(count, len(end) - count + 1)
+    )
+    return is_one_page and unit.endswith(b"\x02") and not is_twice
 
 
 def _are_pairs(raw: bytes) -> bool:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from engine.codec import dledger
 from engine.codec.block_search import HEAD, Outcome, search_units
 from engine.codec.columns import BAD, BUFFER_BYTES, CACHE_LINE_BYTES, CHUNK_BYTES, UnitColumns, Window, aligned_buffer
-from engine.codec.message import MAX_UNIT_BYTES
+from engine.codec.message import MAX_UNIT_BYTES, check_frame
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, UnitHead, has_frame, judge_end, read_head
 from engine.inspection.log_reader import LogReader
@@ -353,8 +353,8 @@ class RunSearch:
         following = window.buffer[start + size : min(start + size + FOLLOWING_BYTES, window.filled)].tobytes()
         if len(following) < FOLLOWING_BYTES:
             following = block.file.read(offset + size, FOLLOWING_BYTES)
-        moved_to = offset if block.is_moved(offset, physical_offset) else None
-        verdict = judge_end(unit, physical_offset, following, moved_to=moved_to)
+        moved_by = block.moved_by(offset, physical_offset)
+        verdict = judge_end(unit, physical_offset, following, moved_by=moved_by)
         if verdict == "proven":
             return True
         if verdict == "open":
@@ -362,9 +362,12 @@ class RunSearch:
         head = read_head(unit, 0)
         if head is not None:
             self.finds.heads.append(HeadFragment(block.source, offset, head))
-        page_start = (physical_offset // PAGE_BYTES + 1) * PAGE_BYTES - physical_offset
-        if page_start < size:  # units of the other file
-            self._search_inside(block, start + page_start, start + size, in_damaged=False)
+        inner_start = (physical_offset // PAGE_BYTES + 1) * PAGE_BYTES - physical_offset  # units of the other file
+        frame = check_frame(unit, 0, size)
+        if block.start_offset is not None and not isinstance(frame, str):
+            inner_start = min(inner_start, frame.body + frame.body_length)  # the next unit, moved over the end
+        if inner_start < size:
+            self._search_inside(block, start + inner_start, start + size, in_damaged=False)
         return False
 
     def _add_run(self, run: UnitRun) -> None:
@@ -437,9 +440,10 @@ class _Block:
     """True if the last search was told that nothing follows the bytes in memory."""
     _stuck_at: int = -1
 
-    def is_moved(self, position: int, physical_offset: int) -> bool:
-        """Return True if a unit lies in a file of the store at a place to which no file system moves it."""
-        return self.start_offset is not None and bool((self.start_offset + position - physical_offset) % PAGE_BYTES)
+    def moved_by(self, position: int, physical_offset: int) -> int:
+        """Return by how many bytes a unit in a file of the store was moved, if no file system moves it so; else 0."""
+        shift = self.start_offset + position - physical_offset if self.start_offset is not None else 0
+        return shift if shift % PAGE_BYTES else 0
 
     def is_stuck(self, file_position: int) -> bool:
         """Return True if compiled code could not read from ``file_position`` on, or was not asked to."""

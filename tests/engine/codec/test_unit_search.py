@@ -86,3 +86,15 @@ def test_a_frame_is_judged_without_its_bytes() -> None:
         assert not has_frame(lambda start, count, unit=unit: unit[start : start + count], len(unit) + 1)
         assert not has_frame(lambda start, count, unit=unit: unit[:500][start : start + count], len(unit))
     assert not has_frame(lambda _start, _count: b"", 200)
+
+
+def test_the_end_of_a_unit_that_was_moved_by_a_few_bytes():
+    """Bytes at the edge of what was moved stood in the properties twice, and the unit was taken for a whole one."""
+    unit = raw_unit(8192, properties=b"UNIQ_KEY\x010123456789ABCDEF0123\x02KEYS\x01k205\x02")
+    assert judge_end(unit, 8192, b"", moved_by=8) == judge_end(unit, 8192, b"", moved_by=-6) == "open"
+    assert judge_end(unit, 8192, raw_unit(99)[:40], moved_by=-6) == "proven"
+    edge = len(unit) - 20
+    twice = unit[:edge] + unit[edge - 6 : -6]
+    assert judge_end(twice, 8192, b"", moved_by=-6) == "wrong"
+    assert judge_end(twice[:-1] + b"\x02", 8192, b"", moved_by=-6) == "wrong"
+    assert judge_end(unit, 8192, b"", moved_by=PAGE - 8192 - len(unit) + 10) == "wrong"  # in two pages
