@@ -53,6 +53,7 @@ COMMANDS = (
     "rows",
     "waiting",
     "timeline",
+    "sql",
     "recover",
     "compat",
     "dispatch",

@@ -18,12 +18,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from engine.errors import UsageError
+from engine.sentences import sentence
+
 TEMPORARY_SUFFIX = ".part"
 PRIVATE = 0o600
 """Rights of a file that only its owner may read, for example store content in a cache."""
 _MAX_FILE_NAME_BYTES = 200
 """Maximum bytes of a file's name that its temporary file's name contains: names have at most 255 bytes."""
 _BUFFER_BYTES = 1 << 20
+
+
+def check_new_file(store: Path, target: Path, *, overwrite: bool) -> None:
+    """Raise :class:`UsageError` if ``target`` is inside the folder ``store`` or exists."""
+    if target.resolve().is_relative_to(store.resolve()):
+        raise UsageError(sentence("expected a file outside the store"), file=str(target))
+    if target.is_dir() or (target.exists() and not overwrite):
+        raise UsageError(
+            sentence("expected a new file, found something there (--overwrite replaces a file)"), file=str(target)
+        )
 
 
 def write_atomically(target: Path, content: bytes | str, mode: int = 0o666) -> None:

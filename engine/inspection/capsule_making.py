@@ -35,7 +35,7 @@ from engine.codec.properties import decode as decode_properties
 from engine.codec.stand_in_bodies import MIN_STAND_IN_BYTES, stand_ins
 from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.files.atomic_file import PRIVATE, atomic_file
+from engine.files.atomic_file import PRIVATE, atomic_file, check_new_file
 from engine.files.layout import parse_file_name
 from engine.inspection.batch_bodies import without_member_bodies
 from engine.inspection.capsule_masking import CapsuleMasking
@@ -128,12 +128,7 @@ def check_target(
             sentence("keys and hosts cannot be masked in a DLedger log: its checksums are those of the messages"),
             file=str(store.path),
         )
-    if target.resolve().is_relative_to(store.path.resolve()):
-        raise UsageError(sentence("expected a file outside the store"), file=str(target))
-    if target.is_dir() or (target.exists() and not overwrite):
-        raise UsageError(
-            sentence("expected a new file, found something there (--overwrite replaces a file)"), file=str(target)
-        )
+    check_new_file(store.path, target, overwrite=overwrite)
 
 
 def make_capsule(

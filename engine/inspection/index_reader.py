@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.callbacks import Cancelled
 from engine.codec import index as codec
@@ -24,6 +25,9 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import parse_file_name
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 from engine.sentences import sentence
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _CHUNK = 4096
 _I32 = struct.Struct(">i")
@@ -173,6 +177,16 @@ class IndexReader:
             for position in range(0, len(data) - codec.ENTRY_SIZE + 1, codec.ENTRY_SIZE):
                 yield number, codec.decode_entry(data, position)
                 number += 1
+
+    def array(self, start: int, stop: int) -> np.ndarray:
+        """Entries [start, stop) as rows of ``dtypes.INDEX_ENTRY``; shorter at the end of the file."""
+        import numpy as np
+
+        from engine.codec.dtypes import INDEX_ENTRY
+
+        stop = min(stop, self._known().entries)
+        data = self.file.read(self._known().entry_position(start), max(stop - start, 0) * codec.ENTRY_SIZE)
+        return np.frombuffer(data[: len(data) - len(data) % codec.ENTRY_SIZE], INDEX_ENTRY)
 
     def _known(self) -> codec.Geometry:
         if self.geometry is None:

@@ -82,7 +82,8 @@ from engine.pipeline.stream_offsets import (
     position_at,
     positions,
 )
-from engine.pipeline.unit_rows import RowMaker, needs_crc, rows_of
+from engine.pipeline.unit_batches import RowMaker
+from engine.pipeline.unit_rows import needs_crc, rows_of
 from engine.sentences import sentence
 
 if TYPE_CHECKING:

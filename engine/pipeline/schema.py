@@ -148,6 +148,7 @@ def arrow_type(kind: str) -> pa.DataType:
         "string": pa.string(),
         "bigint": pa.int64(),
         "int": pa.int32(),
+        "boolean": pa.bool_(),
         "binary": pa.binary(),
         "timestamp": pa.timestamp("us", tz="UTC"),
         "map<string,string>": pa.map_(pa.string(), pa.string()),

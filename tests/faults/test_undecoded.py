@@ -54,6 +54,7 @@ READERS = {
     "waiting",
     "resend",
     "timeline",
+    "sql",
     "groups",
     "space",
     "diff",

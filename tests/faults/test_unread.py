@@ -62,6 +62,10 @@ COMMAND_LINES = {
     "waiting": [["waiting", "STORE"]],
     "resend": [["resend", "STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"]],
     "timeline": [["timeline", "STORE"]],
+    "sql": [
+        ["sql", "STORE", "SELECT topic, count(*) FROM units GROUP BY 1"],
+        ["sql", "STORE", "SELECT count(*) FROM queue_entries"],
+    ],
     "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "diff": [["diff", "STORE", "STORE"]],

@@ -47,7 +47,6 @@ EXCEPTIONS = {
     "inspection/side_index.py": "the cache beside the program, which may be lost",
     "inspection/space/cache.py": "the cache beside the program, which may be lost",
     "inspection/copy_out.py": "where the copy grows",
-    "inspection/capsule_making.py": "the capsule that it makes",
     "bench/recover.py": "its own temporary store",
     "bench/writes.py": "its own temporary store, and what the system tells of this process",
     "cli/commands/recover.py": "the folder of what was kept",

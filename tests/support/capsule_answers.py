@@ -27,6 +27,7 @@ WHOLE_STORE = (
     ["config"],
     ["index", "--entries"],
     ["timeline"],
+    ["sql", "SELECT * FROM units ORDER BY physicalOffset"],
 )
 
 

@@ -38,6 +38,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["rows", path],
         ["waiting", path],
         ["timeline", path],
+        ["sql", path, "SELECT topic, count(*) FROM units GROUP BY 1"],
         ["check", path],
         ["recover", path, "--plan"],
         ["recover", path, "--plan", "--like", "4.9"],

@@ -374,6 +374,9 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         ],
         "unknown": dict,
     },
+    "sqlColumn": {"relation": str, "column": str, "kind": str},
+    "sqlRow": {"row": dict},
+    "sqlAnswer": {"columns": [{"name": str, "kind": str}], "rows": int, "complete": bool},
     "timelineEvent": {
         "kind": {
             "deleted",
