@@ -362,12 +362,10 @@ class RunSearch:
         head = read_head(unit, 0)
         if head is not None:
             self.finds.heads.append(HeadFragment(block.source, offset, head))
-        inner_start = (physical_offset // PAGE_BYTES + 1) * PAGE_BYTES - physical_offset  # units of the other file
         frame = check_frame(unit, 0, size)
-        if block.start_offset is not None and not isinstance(frame, str):
-            inner_start = min(inner_start, frame.body + frame.body_length)  # the next unit, moved over the end
-        if inner_start < size:
-            self._search_inside(block, start + inner_start, start + size, in_damaged=False)
+        if not isinstance(frame, str):  # behind the body, which matches its CRC, units of another file may begin
+            body_end = frame.body + frame.body_length
+            self._search_inside(block, start + body_end, start + size, in_damaged=False)
         return False
 
     def _add_run(self, run: UnitRun) -> None:

@@ -100,3 +100,10 @@ def test_units_behind_headers_of_entries_are_one_run(tmp_path: Path) -> None:
     finds = search(tmp_path, b"-" * 700 + data + END)
     (run,) = finds.runs
     assert (run.count, run.has_entries, run.physical_offset, run.end_offset) == (5, True, 8192 + 48, offset)
+
+
+def test_a_unit_behind_a_copy_that_is_cut_by_a_page_is_found(tmp_path: Path) -> None:
+    """The lengths and the body of a copy in a body were whole, its last bytes were the first ones of another file."""
+    copy, unit = raw_unit(77_777), raw_unit(8192, body=b"x" * 300)
+    finds = search(tmp_path, (b"-" * 3000 + copy[:-10])[-1024:] + unit + END)
+    assert [run.physical_offset for run in finds.runs] == [8192]
