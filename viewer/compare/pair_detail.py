@@ -85,7 +85,7 @@ def load_pair(store: StoreSnapshot, other_store: StoreSnapshot, row: PairRow) ->
     """Read and decode both sides; in a thread."""
     own = load(store, row.own) if row.own is not None else None
     other = load(other_store, row.other) if row.other is not None else None
-    if row.own is None or row.other is None or own is None or other is None:
+    if row.sign not in {"same", "differs"} or row.own is None or row.other is None or own is None or other is None:
         return LoadedPair(row, own, other)
     data, other_data = _bytes_of(store, row.own), _bytes_of(other_store, row.other)
     own_spans, other_spans = [], []

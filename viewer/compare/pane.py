@@ -370,16 +370,15 @@ class ComparePane(Pane):
         is_same_store = is_patched and session is not None and other_path == str(session.path)
         self.heads.show_store(OTHER, other_path, *(as_it_is if is_same_store else ("", "")))
         if not has_other and session is not None:
-            steps = ((tr("Choose the other store…"), self.otherStoreRequested.emit),)
             if model.error:
                 text = tr("{path} cannot be shown: {why}", path=model.path, why=engine_words(model.error))
-                self.table.set_state(State("error", text, steps=steps))
+                self.table.set_state(State("error", text))
             elif not model.path:
                 text = tr(
                     "No other store is chosen. Master and slave, a backup and now, or a store and its copy are shown "
                     "side by side."
                 )
-                self.table.set_state(State("hint", text, steps=steps))
+                self.table.set_state(State("hint", text))
             else:
                 self.table.set_state(State("loading", tr("Opening {path}", path=model.path)))
         elif has_other and isinstance(self.table.source, PairSource):
