@@ -281,12 +281,15 @@ def _entries_repair(store: StoreSnapshot, state: State) -> Repair | None:
 def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if store.rocksdb_queues is not None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
-    of_entries = queue_entries.repair_queues(store, state.findings)
-    of_batches = batch_queues.repair_batch_queues(store, state.findings)
-    if of_entries is None or of_batches is None:
-        return of_entries or of_batches
-    gains = join("; ", [of_entries.gains, of_batches.gains])
-    return replace(of_entries, patches=(*of_entries.patches, *of_batches.patches), gains=gains)
+    repairs = [
+        repair
+        for make in (queue_entries.repair_queues, batch_queues.repair_batch_queues, rocksdb_queues.repair_rows_beside)
+        if (repair := make(store, state.findings)) is not None
+    ]
+    if len(repairs) < 2:
+        return repairs[0] if repairs else None
+    patches = tuple(patch for repair in repairs for patch in repair.patches)
+    return replace(repairs[0], patches=patches, gains=join("; ", [repair.gains for repair in repairs]))
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:

@@ -29,6 +29,7 @@ from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import plural, sentence
 from engine.store import rocksdb_bounds
+from engine.system_names import SCHEDULE_TOPIC
 
 MAX_ROWS = 1_000_000
 """More rows are not written: they are held in memory."""
@@ -61,12 +62,35 @@ def repair_rocksdb_queues(store: StoreSnapshot, findings: Collection[Finding]) -
     """
     reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
     queues = store.rocksdb_queues
-    if store.kind != "store" or queues is None or not reported or not queues.folder.is_relative_to(store.path):
+    if store.kind != "store" or queues is None or not reported:
         return None
     names = {name for finding in reported for name in queues_of(store, finding)}
     names_of_tags = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
     are_all = any(finding.id in ("CQ10", "RP01") for finding in reported)
-    rows = differing_rows(store, None if are_all else names, names_of_tags)
+    return _repair(store, queues, None if are_all else names, names_of_tags)
+
+
+def repair_rows_beside(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+    """Return the repair of the queues in a RocksDB beside those in files, which a broker reads, if they differ (CQ19);
+    None if there are none, or nothing of them can be mended.
+
+    Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
+    """
+    reported = [finding for finding in findings if finding.id == "CQ19" and at_least(finding.severity, "warn")]
+    queues = store.rocksdb_beside_files
+    if store.kind != "store" or queues is None or store.rocksdb_queues is not None or not reported:
+        return None
+    names = {f"{topic}/{number}" for topic, by_id in queues.by_topic().items() for number in by_id}
+    names_of_tags = {name for name in names if not name.startswith(f"{SCHEDULE_TOPIC}/")}  # theirs depend on the levels
+    return _repair(store, queues, names, names_of_tags)
+
+
+def _repair(
+    store: StoreSnapshot, queues: RocksQueues, names: Collection[str] | None, names_of_tags: Collection[str]
+) -> Repair | None:
+    if not queues.folder.is_relative_to(store.path):
+        return None
+    rows = differing_rows(store, names, names_of_tags, queues=queues)
     if not rows.count or rows.count > MAX_ROWS:
         return None
     patch = _patch(store, queues, rows)
@@ -108,7 +132,12 @@ def _patch(store: StoreSnapshot, queues: RocksQueues, rows: QueueRows) -> WriteF
 
 
 def differing_rows(
-    store: StoreSnapshot, names: Collection[str] | None, names_of_tags: Collection[str], *, behind_damage: bool = False
+    store: StoreSnapshot,
+    names: Collection[str] | None,
+    names_of_tags: Collection[str],
+    *,
+    behind_damage: bool = False,
+    queues: RocksQueues | None = None,
 ) -> QueueRows:
     """Return the rows of the queues ``names`` (None: of all) that the log says otherwise; those of ``names_of_tags``
     get other tag codes, too. It stops behind :data:`MAX_ROWS`.
@@ -118,12 +147,13 @@ def differing_rows(
 
     Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
     """
-    assert store.rocksdb_queues is not None
+    database_queues = queues or store.rocksdb_queues
+    assert database_queues is not None
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
     expected = find_unflushed(store.log, store.log.min_offset, levels)
     if behind_damage:
         expected = _with_entries_behind(store, expected, levels)
-    readers = store.rocksdb_queues.by_topic()
+    readers = database_queues.by_topic()
     first_of: dict[str, int] = {}
     for (topic, _), entries in expected.items():
         first = int(entries.rows["physical_offset"].min())

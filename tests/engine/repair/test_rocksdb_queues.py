@@ -16,6 +16,7 @@ from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
 from engine.repair.repair import Repair
+from engine.repair.repair_plan import plan_repairs
 from engine.repair.rocksdb_queues import repair_rocksdb_queues
 from engine.rules.findings import Finding, at_least
 
@@ -77,3 +78,20 @@ def test_a_placeholder_has_the_tag_code_of_its_row(root, tmp_path, capsys):
     assert main(["repair", str(root), "--undo", str(backup), "--yes", "--quiet"]) == 0
     assert golden_stores.changes(files, golden_stores.fingerprint(root)) == []
     capsys.readouterr()
+
+
+def test_rows_beside_queues_in_files_follow_the_log_as_well(golden, tmp_path):
+    """Placeholders have no tag: the files said so, and the RocksDB beside them still had the tags of the messages."""
+    made_rocksdb.binding()
+    root = Path(shutil.copytree(golden("combine-5.5.1"), tmp_path / "store"))
+    with open_store(root) as store:
+        entries = [store.file_topics()[topic][0].entry(40) for topic in ("TopicA", "TopicB", "orders")]
+    (log,) = (root / "commitlog").iterdir()
+    data = bytearray(log.read_bytes())
+    for entry in entries:
+        assert entry is not None
+        data[entry.physical_offset : entry.physical_offset + entry.size] = bytes(entry.size)
+    log.write_bytes(data)
+    plan = plan_repairs(root, None, "5.5")
+    assert not plan.mended.findings
+    assert any(patch.file.startswith("consumequeue/0") for patch in plan.patches)
