@@ -6,6 +6,7 @@ an empty message that says so (4.9).
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -96,3 +97,35 @@ def test_a_consumer_reads_behind_a_lost_file_without_queues(golden, monkeypatch,
     whole = {at: unit for at, unit in in_queues.items() if not repair_rounds.stands_in(unit)}
     assert in_queues.keys() - whole.keys()
     assert received(consume(monkeypatch, place, "5.5.0", Counter(whole.keys()))) == Counter(whole.keys())
+
+
+def damage_table(root: Path, damage: str) -> None:
+    """Damage the tables in ``config/`` in a way that a repair is made for."""
+    config = root / "config"
+    match damage:
+        case "text behind the end":
+            with (config / "topics.json").open("ab") as file:
+                file.write(b'0}}\n"')
+            (config / "topics.json.bak").unlink(missing_ok=True)
+        case "no topics":
+            for name in ("topics.json", "topics.json.bak"):
+                (config / name).unlink(missing_ok=True)
+        case "an offset ahead":
+            for name in ("consumerOffset.json", "consumerOffset.json.bak"):
+                head, word, rows = (config / name).read_text("utf-8").partition('"offsetTable"')
+                rows = re.sub(r":(\d+)([,\s}])", r":9\g<1>000\2", rows, count=1)
+                (config / name).write_text(head + word + rows, "utf-8")
+
+
+@pytest.mark.parametrize(("name", "release"), [("broker-orders-4.9.7", "4.9.7"), ("broker-orders-5.5.1", "5.5.0")])
+@pytest.mark.parametrize("damage", ["text behind the end", "no topics", "an offset ahead"])
+def test_a_consumer_reads_everything_after_a_table_was_mended(
+    golden, monkeypatch, tmp_path: Path, name: str, release: str, damage: str
+) -> None:
+    place = tmp_path / "cluster"
+    damaged = Path(shutil.copytree(golden(name), tmp_path / "damaged"))
+    before = served(damaged, TOPICS[name])
+    damage_table(damaged, damage)
+    assert main(["repair", str(damaged), "--to", str(place / "store"), "--quiet"]) == 0
+    whole, lost_count = check_consumer(monkeypatch, place, release, TOPICS[name])
+    assert (whole, lost_count) == (before, 0)
