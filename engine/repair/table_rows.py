@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.codec import pop
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.config_tables import ConsumerOffset, Table, consumer_offsets, delay_offsets, load_table
 from engine.codec.message import Unit
@@ -29,7 +30,7 @@ from engine.repair.repair import Certainty, Repair
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
-from engine.system_names import LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC, TRANSACTION_GROUP, is_system_topic
+from engine.system_names import LMQ_PREFIX, OP_TOPIC, REVIVE_GROUP, SCHEDULE_TOPIC, TRANSACTION_GROUP, is_system_topic
 
 TOPICS_NAME, OFFSETS_NAME, DELAY_NAME = "topics", "offsets", "delay-offsets"
 _MAX_NAMED = 20
@@ -202,12 +203,19 @@ def repair_offsets(store: StoreSnapshot, findings: Collection[Finding]) -> Repai
         return None
     gone_topics = {finding.evidence.get("topic") for finding in chosen if finding.id == "CF08"}
     groups = {finding.evidence.get("group") for finding in chosen if finding.id == "CF02"}
+    revives = [
+        str(finding.evidence.get("queue"))
+        for finding in chosen
+        if finding.id == "CF13" and finding.kind == "unreadable"
+    ]
     patches: list[Patch] = []
     for name in OFFSET_TABLES:
         table = _json_table(store, name)
         if table is None:
             continue
         offsets = _GroupOffsets(store)
+        for queue_name in revives if name == OFFSET_TABLES[0] else ():
+            offsets.pass_over_unreadable(queue_name, table)
         for row in consumer_offsets(table.value).rows:
             if row.mode != "broadcast" and row.topic in gone_topics:
                 offsets.removed.append(row)
@@ -256,6 +264,38 @@ class _GroupOffsets:
                         "brokers from 5.0 on"
                     )
                 )
+
+    def pass_over_unreadable(self, queue_name: str, table: Table) -> None:
+        """Let the revive of pops go on behind the first record that it cannot read: its offset is that of the last one
+        that it handled.
+        """
+        topic, _, number = queue_name.rpartition("/")
+        queue = self._store.find_queue(topic, int(number)) if number.isdigit() else None
+        if queue is None:
+            return
+        key = f"{topic}@{REVIVE_GROUP}"
+        rows = {row.key: row for row in consumer_offsets(table.value).rows}
+        row = rows.get(key, ConsumerOffset(key, topic, REVIVE_GROUP, "cluster", {}))
+        first = max(row.offsets.get(queue.queue_id, -1) + 1, queue.min_offset, 0)
+        for entry in queue.entries(first, queue.max_offset):
+            unit = self._store.log.seen_at(entry.physical_offset, crc=False)
+            is_record = isinstance(unit, Unit) and unit.tags in (pop.CHECK_POINT_TAG, pop.ACK_TAG, pop.BATCH_ACK_TAG)
+            if not isinstance(unit, Unit) or not is_record or pop.is_record(unit.body):
+                continue
+            self.new_offsets.append((row, queue.queue_id, entry.queue_offset))
+            text = sentence(
+                "the revive of pops goes on behind entry {n:,} of {queue}", n=entry.queue_offset, queue=queue_name
+            )
+            self.change.done.append(text)
+            count = entry.queue_offset - first
+            if count:
+                text = plural(
+                    "popped messages of {n:,} record in front of it do not come back",
+                    "popped messages of {n:,} records in front of it do not come back",
+                    n=count,
+                )
+                self.change.costs.append(text)
+            return
 
     def say_removed(self) -> None:
         """Put the rows that are removed into words."""

@@ -76,6 +76,7 @@ OTHER_KINDS = {
     "CF03": "a table of offsets: no other file has them",
     "CF05": "the configuration is wrong, and no file",
     "CL06": "see test_dledger_entries",
+    "CF13": "a delay level, not a record of a pop",
     "CL07": "a gap that no start crosses",
     "CM03": "nothing shows how long the files are",
     "CQ06": "a start fills the file",

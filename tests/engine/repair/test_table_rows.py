@@ -108,6 +108,22 @@ def test_a_group_gets_all_of_a_queue_that_began_again(tmp_path):
     assert repair.costs == ""
 
 
+def test_the_revive_of_pops_goes_on_behind_a_record_that_it_cannot_read(tmp_path):
+    """The service fails at it again and again, and no popped message comes back (CF13)."""
+    store = HandmadeStore()
+    topic = "rmq_sys_REVIVE_LOG_c"
+    store.put("Orders", 0)
+    for body in (b"{}", b"{damaged", b'{"t":"Orders","c":"g","q":0,"so":0,"pt":1,"it":1,"n":1,"d":[0]}'):
+        store.put(topic, 0, body=body, tags="ck")
+    for _ in range(50):
+        store.put("Orders", 0, step=60_000)
+    root = store.write(tmp_path / "store", index=False)
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@g": {"0": 1}}}))
+    repair = mended(root, repair_offsets)
+    assert content(root, "consumerOffset.json")["offsetTable"][f"{topic}@CID_RMQ_SYS_REVIVE_GROUP"] == {0: 1}
+    assert "1 record in front of it" in repair.costs
+
+
 @pytest.mark.parametrize("rule", ["CF12", "CF14", "CL11"])
 def test_offsets_stay_where_the_log_or_the_tables_may_be_the_wrong_ones(tmp_path, rule):
     store = healthy()
