@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from engine.inspection import records
@@ -294,8 +294,8 @@ WAITING = RecordKind(
         number_column("tries", words("Tries"), 58, filterable=False),
         number_column("physicalOffset", words("Physical offset"), 124, jump=_to_unit, elide="never"),
         _why_column(lambda row: row.why),
-        moment_column("since", words("Since"), 186, filterable=False),
-        *queue_columns(words("Waits in")),
+        moment_column("since", words("Since"), 186, slim=True, filterable=False),
+        *(replace(column, slim=True) for column in queue_columns(words("Waits in"))),
         text_column("uniqueKey", words("Unique key"), 230, mono=True, elide="middle"),
         _keys_column(),
     ),
