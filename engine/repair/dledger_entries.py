@@ -48,25 +48,27 @@ def repair_entries(store: StoreSnapshot, source: DLedgerSource) -> Repair | None
     Raises :class:`engine.errors.CannotRead` if the log or its index cannot be read.
     """
     plan = _Plan()
-    kept = 0
-    last: EntryHeader | None = None
+    patch_count = 0
+    previous: EntryHeader | None = None
     for file in source.files:
         position = 0
         while position < file.size:
             offset = file.start_offset + position
             if source.remains_from is not None and offset >= source.remains_from:
-                return _as_repair(plan, kept, source)
+                return _as_repair(plan, patch_count, source)
             data = file.read(position, HEADER_SIZE)
             if dledger.decode_blank(data) == file.size - position:
                 break
             header = dledger.unpack_header(data) if len(data) == HEADER_SIZE else None
-            if entry_fault(header, offset, file, last) is not None or _has_later_term(source, file, position, header):
-                mended = _header(source, file, position, last)
+            if entry_fault(header, offset, file, previous) is not None or _has_later_term(
+                source, file, position, header
+            ):
+                mended = _header(source, file, position, previous)
                 if mended is None:
-                    if not _ends_file(source, file, position, last):
-                        return _as_repair(plan, kept, source)
+                    if not _ends_file(source, file, position, previous):
+                        return _as_repair(plan, patch_count, source)
                     _write_blank(store, plan, file, position)
-                    kept = len(plan.patches)
+                    patch_count = len(plan.patches)
                     break
                 why = sentence(
                     "the header of entry {index:,}, as its index row or its message says it", index=mended.index
@@ -75,10 +77,10 @@ def repair_entries(store: StoreSnapshot, source: DLedgerSource) -> Repair | None
                 header = mended
             assert header is not None
             if isinstance(_unit(file, position, header), Unit):
-                kept = len(plan.patches)  # behind the last whole message nothing is mended: a start cuts it
-            last = header
+                patch_count = len(plan.patches)  # behind the last whole message nothing is mended: a start cuts it
+            previous = header
             position += header.size
-    return _as_repair(plan, kept, source)
+    return _as_repair(plan, patch_count, source)
 
 
 def bodies(store: StoreSnapshot, start: int, end: int) -> Iterator[Body]:
@@ -90,14 +92,16 @@ def bodies(store: StoreSnapshot, start: int, end: int) -> Iterator[Body]:
         header = store.log.entry_header(header.position + header.size + HEADER_SIZE)
 
 
-def _header(source: DLedgerSource, file: ReadOnlyFile, position: int, last: EntryHeader | None) -> EntryHeader | None:
+def _header(
+    source: DLedgerSource, file: ReadOnlyFile, position: int, previous: EntryHeader | None
+) -> EntryHeader | None:
     """Return what the header at ``position`` has to be; None if nothing tells it."""
     offset = file.start_offset + position
-    index = last.index + 1 if last is not None else _first_index(source, file, position)
+    index = previous.index + 1 if previous is not None else _first_index(source, file, position)
     if index is None:
         return None
     row = index_row(source.index, index)
-    least_term = last.term if last is not None else 0
+    least_term = previous.term if previous is not None else 0
     if (
         row is not None
         and (row.magic, row.index, row.position) == (MAGIC, index, offset)
@@ -129,12 +133,12 @@ def _first_index(source: DLedgerSource, file: ReadOnlyFile, position: int) -> in
     return row.index if row is not None and row.position == file.start_offset + position else None
 
 
-def _ends_file(source: DLedgerSource, file: ReadOnlyFile, position: int, last: EntryHeader | None) -> bool:
+def _ends_file(source: DLedgerSource, file: ReadOnlyFile, position: int, previous: EntryHeader | None) -> bool:
     """Return True if the next entry is the first one of the next file: then a blank fills this file."""
-    if last is None or file.size - position < BLANK_HEAD_BYTES or file is source.files[-1]:
+    if previous is None or file.size - position < BLANK_HEAD_BYTES or file is source.files[-1]:
         return False
-    row = index_row(source.index, last.index + 1)
-    return row is not None and (row.index, row.position) == (last.index + 1, file.end_offset)
+    row = index_row(source.index, previous.index + 1)
+    return row is not None and (row.index, row.position) == (previous.index + 1, file.end_offset)
 
 
 def _unit(file: ReadOnlyFile, position: int, header: EntryHeader) -> Unit | Stop | object:
@@ -155,8 +159,8 @@ def _write(store: StoreSnapshot, plan: _Plan, file: ReadOnlyFile, position: int,
         plan.patches.append(WriteBytes(file=name, offset=position, old=old, new=new, why=why, name=NAME))
 
 
-def _as_repair(plan: _Plan, kept: int, source: DLedgerSource) -> Repair | None:
-    patches = plan.patches[:kept]
+def _as_repair(plan: _Plan, patch_count: int, source: DLedgerSource) -> Repair | None:
+    patches = plan.patches[:patch_count]
     if not patches:
         return None
     gains = plural(

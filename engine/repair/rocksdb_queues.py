@@ -156,8 +156,8 @@ def differing_rows(
     readers = database_queues.by_topic()
     first_of: dict[str, int] = {}
     for (topic, _), entries in expected.items():
-        first = int(entries.rows["physical_offset"].min())
-        first_of[topic] = min(first, first_of.get(topic, first))
+        first_offset = int(entries.rows["physical_offset"].min())
+        first_of[topic] = min(first_offset, first_of.get(topic, first_offset))
     deleted = set(deleted_topics(store, first_of))
     is_whole = _is_whole(store)
     rows = QueueRows()
@@ -181,17 +181,17 @@ def _with_entries_behind(
     store: StoreSnapshot, expected: Mapping[QueueKey, UnflushedEntries], levels: tuple[int, ...]
 ) -> dict[QueueKey, UnflushedEntries]:
     """Return ``expected`` with the entries of the messages behind the log's end, if they continue it."""
-    behind = find_unflushed(store.log, store.log.max_offset, levels, behind_end=True)
+    unflushed = find_unflushed(store.log, store.log.max_offset, levels, behind_end=True)
     joined = dict(expected)
-    for key, entries in behind.items():
-        before = expected.get(key)
-        if before is None:
+    for key, entries in unflushed.items():
+        listed = expected.get(key)
+        if listed is None:
             joined[key] = entries
-        elif entries.first_offset <= before.last_offset:
+        elif entries.first_offset <= listed.last_offset:
             return dict(expected)
         else:
-            numbers = np.concatenate((before.queue_offset, entries.queue_offset))
-            joined[key] = UnflushedEntries(numbers, np.concatenate((before.rows, entries.rows)))
+            numbers = np.concatenate((listed.queue_offset, entries.queue_offset))
+            joined[key] = UnflushedEntries(numbers, np.concatenate((listed.rows, entries.rows)))
     return joined
 
 
@@ -210,13 +210,13 @@ def _entry_rows(
     numbers, fresh = expected.queue_offset, expected.rows.copy()
     differs: NDArray[np.bool_] = np.ones(len(numbers), np.bool_)
     if reader is not None:
-        known_numbers, known = reader.numbered_rows(int(numbers[0]), int(numbers[-1]) + 1)
-        known = known.astype(ROCKSDB_QUEUE_ROW)
+        known_numbers, known_rows = reader.numbered_rows(int(numbers[0]), int(numbers[-1]) + 1)
+        known_rows = known_rows.astype(ROCKSDB_QUEUE_ROW)
         places = np.searchsorted(known_numbers, numbers)
         is_known = np.zeros(len(numbers), np.bool_)
         in_range = places < len(known_numbers)
         is_known[in_range] = known_numbers[places[in_range]] == numbers[in_range]
-        old = known[places[is_known]]
+        old = known_rows[places[is_known]]
         new = fresh[is_known]
         if keeps_tags:
             same = (old["physical_offset"] == new["physical_offset"]) & (old["size"] == new["size"])
@@ -245,14 +245,14 @@ def _bound_rows(
 
     oldest = reader.bound("min") if reader is not None else None
     newest = reader.bound("max") if reader is not None else None
-    first, last = expected.first_offset, expected.last_offset
-    wanted = codec.BoundRow(*key, "max", int(expected.rows["physical_offset"][-1]), last)
-    if newest is None or newest.queue_offset <= last or (is_whole and not _is_true(store, newest, row_at)):
-        if newest != wanted:
-            yield codec.bound_key(*key, "max"), codec.encode_bound(wanted)
-        newest = wanted
-    if is_whole and rocksdb_bounds.minimum(row_at, oldest, newest, max(store.log.min_offset, 0)) > first:
-        bound = codec.BoundRow(*key, "min", int(expected.rows["physical_offset"][0]), first)
+    min_offset, max_offset = expected.first_offset, expected.last_offset
+    max_row = codec.BoundRow(*key, "max", int(expected.rows["physical_offset"][-1]), max_offset)
+    if newest is None or newest.queue_offset <= max_offset or (is_whole and not _is_true(store, newest, row_at)):
+        if newest != max_row:
+            yield codec.bound_key(*key, "max"), codec.encode_bound(max_row)
+        newest = max_row
+    if is_whole and rocksdb_bounds.minimum(row_at, oldest, newest, max(store.log.min_offset, 0)) > min_offset:
+        bound = codec.BoundRow(*key, "min", int(expected.rows["physical_offset"][0]), min_offset)
         yield codec.bound_key(*key, "min"), codec.encode_bound(bound)
 
 
