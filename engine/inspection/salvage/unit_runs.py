@@ -117,7 +117,7 @@ class RunSearch:
                     block = _Block(file, number, window, stop, base >= file.size, source.start_offset)
                     while self._search_block(block):
                         on_progress(before + min(window.base + window.cursor, stop))
-                    position = window.base + window.cursor
+                    position = max(stop, block.covered_to)
                 done += stop - start
                 on_progress(done)
         finally:
@@ -193,6 +193,8 @@ class RunSearch:
         """Add the runs and heads of ``columns``, the result of a search from the position ``start`` of the block on."""
         count = int(np.searchsorted(columns["offset"], block.stop))
         heads = np.flatnonzero(columns.kind[:count] == HEAD)
+        if count and columns.kind[count - 1] != HEAD:
+            block.covered_to = int(columns.offset[count - 1]) + int(columns.size[count - 1])
         is_unit: slice | npt.NDArray[np.int64] = slice(0, count)
         if len(heads):
             self._add_heads(block, columns, heads, in_damaged=in_damaged)
@@ -362,10 +364,14 @@ class RunSearch:
         head = read_head(unit, 0)
         if head is not None:
             self.finds.heads.append(HeadFragment(block.source, offset, head))
+        inner_start = (physical_offset // PAGE_BYTES + 1) * PAGE_BYTES - physical_offset
         frame = check_frame(unit, 0, size)
-        if not isinstance(frame, str):  # behind the body, which matches its CRC, units of another file may begin
+        if not isinstance(frame, str):  # behind a body that matches its CRC units of another file may begin
             body_end = frame.body + frame.body_length
-            self._search_inside(block, start + body_end, start + size, in_damaged=False)
+            has_crc = any(unit[8:12])
+            inner_start = body_end if has_crc else min(inner_start, body_end)
+        if inner_start < size:
+            self._search_inside(block, start + inner_start, start + size, in_damaged=False)
         return False
 
     def _add_run(self, run: UnitRun) -> None:
@@ -434,6 +440,8 @@ class _Block:
     stop: int
     has_ended: bool = False
     start_offset: int | None = None
+    covered_to: int = 0
+    """End of the last unit that begins in the range: it may lie behind ``stop``."""
     is_last: bool = False
     """True if the last search was told that nothing follows the bytes in memory."""
     _stuck_at: int = -1

@@ -204,3 +204,19 @@ def test_the_last_message_of_the_log_with_a_broken_end_is_whole_in_a_replica(
     image.write_bytes(data + bytes(40))
     rows = salvage(root, [image])
     assert [(row.verdict, row.physical_offset) for row in rows if row.data] == [("whole", len(raw_unit()))]
+
+
+def test_damage_near_other_damage_is_searched_too(written: WrittenStore) -> None:
+    """The live units between two damaged ones were walked, and the search went on behind the second one."""
+    offsets = [
+        offset
+        for offset, unit in sorted(written.units.items())
+        if 10_000 < offset < FILE_BYTES - 10_000 and len(unit) > 1500 and unit[8:12] != bytes(4)
+    ]
+    from raw_units import raw_unit
+
+    found = []
+    for offset in (offsets[0], offsets[2]):
+        patch(written.files[0], offset + 200, raw_unit(90_000_000 + offset))
+        found.append(90_000_000 + offset)
+    assert found == [row.physical_offset for row in salvage(written.root, []) if row.data]
