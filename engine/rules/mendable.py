@@ -106,7 +106,9 @@ LEFT: dict[str, Sentence] = {
     "CL12": sentence("the files of the log are not where a broker reads them: mount their disk, restore or move them"),
     "CL13": sentence("the store has the times that the clocks showed: correct the producer's clock"),
     "CL14": sentence("the store does not say which of the two belongs to it, the log or the queues"),
-    "CL15": sentence("the messages are gone: a replica, a disk image (--from) or their producers may have them"),
+    "CL15": sentence(
+        "the messages are gone: their producers, or a replica from which you copy the store, may have them"
+    ),
     "CM01": sentence("nothing has to be mended: this is how compacted topics are kept"),
     "CM02": _COMPACTED,
     "CM03": _COMPACTED,
