@@ -17,7 +17,7 @@ from engine.codec.crc import crc32
 from engine.codec.message import PREPARED, ROLLBACK, Unit, check_frame, decode_frame
 from engine.codec.unit_search import MAX_TAIL_BYTES, PAGE_BYTES, UnitTail, read_tail
 from engine.errors import CannotRead, Undecoded
-from engine.inspection.lost_units import LostUnit, lost_units
+from engine.inspection.lost_units import LostUnit, entries_into, lost_units
 from engine.inspection.salvage.own_copies import OwnCopies
 from engine.inspection.salvage.reassembly import Piece, Reassembled, Reassembly
 from engine.inspection.salvage.sources import Source, StoreUnits, image_source, own_sources, walk_store
@@ -62,7 +62,7 @@ EVIDENCE_WORDS = {
     "noBodyCrc": "no body CRC stored",
     "otherStoreHost": "another host",
     "otherUnitInStore": "the store has another message there",
-    "otherUnitThere": "another message, which its queue entry names, lies there",
+    "otherUnitThere": "another message, which its queue entry names, was there",
     "queueEntryElsewhere": "its queue has another message at that number",
     "insideUnit": "inside another message",
     "endNotProven": "its end may be other bytes",
@@ -203,7 +203,7 @@ class SalvageSearch:
         self._doubtful = set(self._units.doubtful)
         complete: set[int] = {offset for offset, _ in self._doubtful}
         listed: set[int | None] = set()
-        for row in _without_overlapped(self._whole_rows()):
+        for row in _without_overlapped(self._whole_rows(), self._claimed_ranges()):
             if row.verdict in COMPLETE and row.physical_offset is not None:
                 complete.add(row.physical_offset)
             listed.add(row.physical_offset)
@@ -213,6 +213,15 @@ class SalvageSearch:
         yield from self._counted(self._heads(listed | complete | damaged.keys()))
         damaged_ends = {(row.physical_offset or 0) + (row.size or 0) for row in damaged.values()}
         yield from self._counted(self._tails(damaged_ends))
+
+    def _claimed_ranges(self) -> list[tuple[int, int]]:
+        """Return the bytes of damage that queue entries claim, ascending: what else lies there is of another time."""
+        ranges = {
+            (entry.offset, entry.offset + entry.size)
+            for offset, size in self._damaged_ranges()
+            for entry in entries_into(self._store, offset, offset + size, MAX_LOST)
+        }
+        return sorted(ranges)
 
     def _whole_rows(self) -> Iterator[Salvaged]:
         for _, group in groupby(self._candidates(), key=lambda candidate: candidate.offset):
@@ -571,7 +580,7 @@ class SalvageSearch:
         )
 
 
-def _without_overlapped(rows: Iterator[Salvaged]) -> Iterator[Salvaged]:
+def _without_overlapped(rows: Iterator[Salvaged], claimed: Sequence[tuple[int, int]]) -> Iterator[Salvaged]:
     """Yield ``rows`` in their order. A whole unit is a conflict if another one, which its queue entry names, has some
     of its bytes: it is of another time. Only the rows that overlap are held back.
     """
@@ -580,7 +589,7 @@ def _without_overlapped(rows: Iterator[Salvaged]) -> Iterator[Salvaged]:
     for row in rows:
         offset = row.physical_offset or 0
         while waiting and _end_of(waiting[0]) <= offset:
-            yield _judged(waiting.popleft(), named)
+            yield _judged(waiting.popleft(), named, claimed)
         first = (waiting[0] if waiting else row).physical_offset or 0
         while named and named[0][1] <= first:
             named.popleft()
@@ -588,14 +597,16 @@ def _without_overlapped(rows: Iterator[Salvaged]) -> Iterator[Salvaged]:
         if row.verdict in COMPLETE and "queueEntry" in row.evidence:
             named.append((offset, _end_of(row)))
     for row in waiting:
-        yield _judged(row, named)
+        yield _judged(row, named, claimed)
 
 
-def _judged(row: Salvaged, named: Iterable[tuple[int, int]]) -> Salvaged:
+def _judged(row: Salvaged, named: Iterable[tuple[int, int]], claimed: Sequence[tuple[int, int]]) -> Salvaged:
     if row.verdict not in COMPLETE or "queueEntry" in row.evidence:
         return row
     offset, end = row.physical_offset or 0, _end_of(row)
-    if not any(start < end and offset < stop for start, stop in named):
+    last = bisect_right(claimed, (end - 1, 1 << 62)) - 1
+    is_claimed = last >= 0 and claimed[last][1] > offset
+    if not is_claimed and not any(start < end and offset < stop for start, stop in named):
         return row
     return replace(row, verdict="conflict", doubts=(*row.doubts, "otherUnitThere"))
 

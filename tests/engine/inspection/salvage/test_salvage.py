@@ -220,3 +220,18 @@ def test_damage_near_other_damage_is_searched_too(written: WrittenStore) -> None
         patch(written.files[0], offset + 200, raw_unit(90_000_000 + offset))
         found.append(90_000_000 + offset)
     assert found == [row.physical_offset for row in salvage(written.root, []) if row.data]
+
+
+def test_a_message_of_another_time_in_the_place_of_a_lost_one_is_a_conflict(
+    written: WrittenStore, tmp_path: Path
+) -> None:
+    """The right message is nowhere, but its queue entry says that these bytes were its own."""
+    from raw_units import raw_log
+
+    offset = next(offset for offset in sorted(written.units) if offset > 20_000 and len(written.units[offset]) > 2000)
+    unknown = {"topic": b"Unknown", "queue_offset": 70}
+    image = tmp_path / "image"
+    image.write_bytes(raw_log(unknown, unknown, base=offset + 500) + bytes(40))
+    patch(written.files[0], offset, b"damaged" * 40)
+    rows = [row for row in salvage(written.root, [image]) if row.data]
+    assert [(row.verdict, row.doubts) for row in rows] == [("conflict", ("otherUnitThere",))] * 2
