@@ -20,6 +20,7 @@ from mend_campaign import KINDS
 from engine.cli.main import main
 from engine.codec.filler import LOST
 from engine.codec.message import Unit
+from engine.inspection.snapshot import open_store
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(400)]
 
@@ -38,7 +39,15 @@ def check_consumer(
     """Count what a client gets from the store in ``place``: each whole message once. Returns the whole messages, and
     the number of placeholders.
     """
-    messages = served(place / "store", topics)
+    with open_store(place / "store") as store:
+        in_log = {
+            (unit.topic, unit.queue_id, unit.queue_offset): unit
+            for unit in store.units(crc=False)
+            if isinstance(unit, Unit) and unit.topic in topics and unit.transaction_type in {0, 8}
+        }
+    in_queues = served(place / "store", topics)
+    assert in_queues.keys() <= in_log.keys()
+    messages = in_log | in_queues  # the start fills queues that are lost
     whole = {at: unit for at, unit in messages.items() if not repair_rounds.stands_in(unit)}
     lost = Counter(messages.keys() - whole.keys())
     handed = consume(monkeypatch, place, release, Counter(whole.keys()))
@@ -65,11 +74,14 @@ def test_a_consumer_gets_every_message_that_was_not_touched(
     damaged = Path(shutil.copytree(golden(name), tmp_path / "damaged"))
     before, topics = served(damaged, TOPICS[name]), TOPICS[name]
     units = repair_rounds.units_of(damaged)
+    config = tmp_path / "broker.conf"  # the length of an only file that is cut stands nowhere else
+    log_file = next((damaged / "commitlog").iterdir())
+    config.write_text(f"mappedFileSizeCommitLog={log_file.stat().st_size}\n", "utf-8")
     (damaged / "abort").touch()
     kind = next(kind for kind in KINDS if kind.name == damage)
     hits = mend_campaign.planted(kind, random.Random(f"{name} {damage}"), damaged)
-    assert main(["repair", str(damaged), "--plan", "--quiet"]) == 0
-    assert main(["repair", str(damaged), "--to", str(place / "store"), "--quiet"]) == 0
+    assert main(["repair", str(damaged), "--config", str(config), "--plan", "--quiet"]) == 0
+    assert main(["repair", str(damaged), "--config", str(config), "--to", str(place / "store"), "--quiet"]) == 0
     if not (place / "store").exists():  # nothing of it keeps a start from anything
         shutil.copytree(damaged, place / "store")
     assert repair_rounds.wrongs(units, repair_rounds.units_of(place / "store"), hits) == []
