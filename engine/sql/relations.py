@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +64,16 @@ WITH_BODIES = {**RELATIONS, "units": Relation(UNITS_WITH_BODIES, unit_batches)}
 
 
 class RelationReader:
-    """Reads one relation of a store; ``error`` is what ended the last scan, if anything of this program did."""
+    """Reads one relation of a store; ``error`` is what ended the last scan, if anything of this program did.
 
-    def __init__(self, store: StoreSnapshot, relation: Relation, on_progress: Progress) -> None:
+    DuckDB may scan several relations at once, each in a thread of its own: ``turn`` lets one of them read at a time.
+    """
+
+    def __init__(
+        self, store: StoreSnapshot, relation: Relation, on_progress: Progress, turn: AbstractContextManager[object]
+    ) -> None:
         self._store = store
+        self._turn = turn
         self._relation = relation
         self._on_progress = on_progress
         self.error: BaseException | None = None
@@ -81,7 +88,12 @@ class RelationReader:
 
         columns = needed_columns(self._relation.columns, names, condition)
         try:
-            for batch in self._relation.batches(self._store, columns, self._on_progress):
+            batches = self._relation.batches(self._store, columns, self._on_progress)
+            while True:
+                with self._turn:
+                    batch = next(batches, None)
+                if batch is None:
+                    return
                 if condition is None:
                     yield batch.select(names)
                 else:

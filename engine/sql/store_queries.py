@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -49,8 +50,9 @@ class StoreQueries:
             },
         )
         self._readers: dict[str, RelationReader] = {}
+        turn = threading.Lock()
         for name, relation in (WITH_BODIES if with_bodies else RELATIONS).items():
-            reader = RelationReader(store, relation, on_progress)
+            reader = RelationReader(store, relation, on_progress, turn)
             self._readers[name] = reader
             self._connection.register(name, as_dataset(reader, relation.columns))
         self._connection.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")

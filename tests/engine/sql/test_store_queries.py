@@ -31,6 +31,8 @@ def values(answer):
 def test_one_question_after_another(queries):
     assert values(queries.ask("SELECT count(*), max(bodyLength) FROM units")) == [(100, 99)]
     assert values(queries.ask("SELECT count(*) FROM units a JOIN units b USING (physicalOffset)")) == [(100,)]
+    counts = ("count(*) FROM units", "count(*) FROM queue_entries", "sum(messages) FROM queues")
+    assert values(queries.ask(" UNION ALL ".join(f"SELECT {count}" for count in counts))) == [(100,)] * 3
     assert ("units",) in values(queries.ask("SHOW TABLES"))
     assert values(queries.ask("DESCRIBE units"))[0][0] == "physicalOffset"
     assert values(queries.ask("EXPLAIN SELECT topic FROM units"))
