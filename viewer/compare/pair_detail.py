@@ -197,6 +197,7 @@ class PairDetail(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._all)
+        self.clear()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Put both bytes one over the other where the window is narrow."""
@@ -216,7 +217,7 @@ class PairDetail(QWidget):
             self.hex[side].clear()
             self.heads[side].set_note("")
         self.fields.set_rows([])
-        self.fields.set_state(None)
+        self.fields.set_state(State("hint", tr("Choose a message: fields that differ are shown here.")))
         self.fields_head.set_note("")
         self.verdict.setText("")
 
