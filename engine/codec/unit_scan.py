@@ -268,17 +268,23 @@ def walk_file(
 def skip_damage(
     file: LogBytes, position: int, stop: Stop, resync: bool = True, decode: Decode = decode_item
 ) -> DamageSkip:
-    """Return the items to yield for the bytes at ``position``, which are no unit, and the position to go on at."""
+    """Return the items to yield for the bytes at ``position``, which are no unit, and the position to go on at.
+
+    That is ``position`` itself if a writer has filled zero bytes there since they were read.
+    """
     offset = file.start_offset + position
     if not resync:
         return DamageSkip([stop], -1)
     try:
         next_position = find_in_file(file, position + 1, file.size)
+        is_inside = next_position >= 0 or file.is_followed()
+        if is_inside and stop.kind == "zero" and any(file.read(position, BLANK_SIZE)):
+            return DamageSkip([], position)
         if next_position >= 0 and decode is decode_entry_item:
             next_position = _entry_around(file, position, next_position)
         if next_position >= 0:
             return DamageSkip([Damage(offset, next_position - position, _damage_reason(stop))], next_position)
-        if file.is_followed():
+        if is_inside:
             size = file.start_offset + file.size - offset
             return DamageSkip(
                 [Damage(offset, size, _damage_reason(stop) + "; " + sentence("to the end of the file"))], -1

@@ -297,6 +297,26 @@ def test_before_a_later_file_the_whole_rest_of_the_file_is_damage():
     assert damage.reason == "zero bytes in front of the next unit; to the end of the file"
 
 
+@pytest.mark.parametrize("followed", [True, False])
+def test_units_that_a_writer_puts_in_place_of_zeros_meanwhile_are_no_damage(followed):
+    """A writer goes on in this file, and in the next one, between two reads of a walk."""
+    log = b"".join(raw_unit(BASE + number * UNIT) for number in range(4))
+
+    class Written(InMemory):
+        """The second unit and those behind it are written after the first read."""
+
+        reads = 0
+
+        def read(self, position, size):
+            self.reads += 1
+            data = super().read(position, size)
+            return data if self.reads > 1 else data[: UNIT - position].ljust(len(data), b"\0")
+
+    *units, stop = walk_file(Written(log + bytes(300), BASE, followed=followed), BASE)
+    assert [unit.offset for unit in units[:4]] == [BASE + number * UNIT for number in range(4)]
+    assert (stop.offset, type(stop)) == (BASE + 4 * UNIT, Damage if followed else Stop)
+
+
 def test_a_walk_of_a_range_ends_at_the_first_unit_behind_it():
     file = InMemory(raw_log({}, {}, {}, base=BASE), BASE)
     unit, stop = walk_file(file, BASE, BASE + 1)

@@ -27,6 +27,12 @@ def database_folder(tmp_path):
     return made_rocksdb.make_database(tmp_path / "db", {"default": ROWS, "offset": {b"a": b"1"}})
 
 
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path_factory, monkeypatch):
+    """Other tests at the same time make and remove folders of the same kind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
 def leftovers() -> list[Path]:
     return sorted(Path(tempfile.gettempdir()).glob(PREFIX + "*"))
 

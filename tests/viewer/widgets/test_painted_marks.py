@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -17,11 +18,13 @@ from engine.inspection.index_reader import SlotLoad
 from engine.query import parse
 from viewer.index.hash_strip import HashStrip, StripPart
 from viewer.index.slot_map import ChainHistogram, SlotMap
+from viewer.log.event_lane import EventLane
 from viewer.look.theme import theme
 from viewer.queues.entry_cells import PER_ROW, ByteField, EntryBytes, EntryCells
 from viewer.space.day_bars import DayBar, DayBars
 from viewer.widgets.canvas import MarkCanvas
 from viewer.widgets.drawn_marks import DrawnMark, entry_mark
+from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine
 from viewer.widgets.row_commands import MARKS, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
@@ -52,10 +55,21 @@ NO_MARKS = {
     "incident_card": "the edge of a card of words",
     **dict.fromkeys(("choices", "CheckList"), "the arrow of a choice and the tick of a box"),
     "power_loss_panel": "the colours of the legend",
+    "pair_strip": "both logs as lines; a click goes to their rows, which have the menus",
     "rate_strip": "requests a second; a click goes to their rows, which have the menus",
     "side": "the curve of a minute, and a side column that is folded",
 }
 """Modules, or classes of them, whose drawn parts stand for nothing in a store, and what they are."""
+
+
+ARGUMENTS: dict[type[QWidget], Callable[[], tuple[object, ...]]] = {
+    RecoveryLine: lambda: ("part", "Part"),
+    MarkCanvas: lambda: ("part", "Part"),
+    SkewBars: lambda: ("part",),
+    DayBars: lambda: ("part",),
+    EventLane: lambda: (LineStrip(),),
+}
+"""What a part is made with, where that is something."""
 
 
 def drawn() -> list[type[QWidget]]:
@@ -100,11 +114,7 @@ def test_every_part_that_paints_marks_has_their_menu() -> None:
 def test_every_part_with_a_menu_is_reached_by_key(qtbot) -> None:
     for sample in drawn():
         if issubclass(sample, MarkCanvas):
-            part = (
-                sample("part", "Part")
-                if sample in {RecoveryLine, MarkCanvas}
-                else (sample("part") if sample in {SkewBars, DayBars} else sample())
-            )
+            part = sample(*ARGUMENTS.get(sample, tuple)())
             qtbot.addWidget(part)
             assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, sample
 
