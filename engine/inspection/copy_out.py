@@ -255,8 +255,9 @@ class _FileCopy:
                     break
                 if self._digest is not None:
                     self._digest.update(block)
-                if not self.is_shared:
-                    os.pwrite(target, block, position)
+                written = len(block) if self.is_shared else 0
+                while written < len(block):  # a disk that is nearly full takes a part
+                    written += os.pwrite(target, memoryview(block)[written:], position + written)
                 count = len(block)
             position += count
             progress(position)

@@ -86,6 +86,15 @@ def test_a_copy_has_all_bytes_and_holes(source, tmp_path, monkeypatch, clones, w
     assert clones or log.stat().st_blocks * 512 < 1 << 20, "the hole is left"
 
 
+def test_a_write_that_takes_a_part_goes_on(source, tmp_path, monkeypatch):
+    """A disk that is nearly full takes a part of what it is given, without an error."""
+    write = os.pwrite
+    monkeypatch.delattr(os, "copy_file_range")
+    monkeypatch.setattr(os, "pwrite", lambda file, data, position: write(file, data[:7000], position))
+    copy_out.copy_out(copy_out.plan_copy(source, tmp_path / "copy"), with_manifest=False)
+    assert contents(tmp_path / "copy") == contents(source)
+
+
 def test_a_write_into_the_copy_does_not_change_the_source(source, tmp_path):
     """No file of the copy is a second name of one of the source, also where the file system shares blocks."""
     files_before = contents(source)
