@@ -21,27 +21,12 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.sql.unit_relations import Progress
 
+_OF_FLEETS = frozenset({"type", "reason", "store", "broker"})
+_NOT_OF_EVERY_QUEUE = frozenset({"ext", "file", "storeTimestamp", "storeTime"})
 QUEUE_ENTRIES: schema.Columns = {
-    "topic": "string",
-    "queueId": "int",
-    "queueOffset": "bigint",
-    "physicalOffset": "bigint",
-    "size": "int",
-    "tagsCode": "bigint",
-    "state": "string",
-    "batchSize": "int",
+    name: kind for name, kind in schema.CQ.items() if name not in _OF_FLEETS | _NOT_OF_EVERY_QUEUE
 }
-INDEX_ENTRIES: schema.Columns = {
-    "file": "string",
-    "entry": "int",
-    "slot": "int",
-    "keyHash": "int",
-    "phyOffset": "bigint",
-    "timeDiff": "int",
-    "storeTimestamp": "bigint",
-    "storeTime": "timestamp",
-    "prev": "int",
-}
+INDEX_ENTRIES: schema.Columns = {name: kind for name, kind in schema.INDEX.items() if name not in _OF_FLEETS}
 _CHUNK = 1 << 16
 
 

@@ -57,27 +57,10 @@ def stores(tmp_path_factory):
         if release not in made:
             work = tmp_path_factory.mktemp(release)
             peer.Peer(release, work).write(PLAN, work / "store")
-            made[release] = work / "store", account(release, work, work / "store")
+            made[release] = work / "store", peer.Peer(release, work).account(PLAN, work / "store")
         return made[release]
 
     return store_of
-
-
-def account(release: str, place: Path, store: Path) -> dict[str, dict]:
-    """Return RocketMQ's messages by physical offset, its queue entries and the bounds of its queues."""
-    rows = peer.Peer(release, place).dump(PLAN, store)
-    assert next(row for row in rows if row["t"] == "load")["ok"]
-    return {
-        "messages": {row["phy"]: row for row in rows if row["t"] == "msg"},
-        "entries": {
-            (row["topic"], row["queue"], row["n"]): (row["phy"], row["size"]) for row in rows if row["t"] == "cq"
-        },
-        "bounds": {
-            (row["topic"], row["queue"]): (row["min"], row["max"])
-            for row in rows
-            if row["t"] == "queue" and row["when"] == "dispatched"
-        },
-    }
 
 
 def damage(rng: random.Random, root: Path, kind: str) -> list[repair_rounds.Hit]:
@@ -111,7 +94,7 @@ def test_the_real_store_has_every_message_that_was_not_touched(stores, tmp_path:
     shutil.copytree(root, damaged)
     hits = damage(random.Random(f"{release} {kind}"), damaged, kind)
     assert main(["repair", str(damaged), "--to", str(mended), "--quiet", "--release", release[:3]]) == 0
-    repaired = account(release, tmp_path, mended)
+    repaired = peer.Peer(release, tmp_path).account(PLAN, mended)
     touched = {offset for offset, unit in before.items() if any(hit.touches(unit) for hit in hits)}
     whole = {offset: row for offset, row in untouched["messages"].items() if offset not in touched}
     assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, hits

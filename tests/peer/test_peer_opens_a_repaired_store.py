@@ -23,23 +23,6 @@ pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 STORES = {"4.9.8": "clean-4.9.8", "5.3.3": "clean-5.3.3", "5.4.0": "crash-5.4.0", "5.5.1": "clean-5.5.1"}
 
 
-def account(release: str, place: Path, plan: dict, store: Path) -> dict[str, dict]:
-    """Return RocketMQ's messages by physical offset, its queue entries and the bounds of its queues."""
-    rows = peer.Peer(release, place).dump(plan, store)
-    assert next(row for row in rows if row["t"] == "load")["ok"]
-    return {
-        "messages": {row["phy"]: row for row in rows if row["t"] == "msg"},
-        "entries": {
-            (row["topic"], row["queue"], row["n"]): (row["phy"], row["size"]) for row in rows if row["t"] == "cq"
-        },
-        "bounds": {
-            (row["topic"], row["queue"]): (row["min"], row["max"])
-            for row in rows
-            if row["t"] == "queue" and row["when"] == "dispatched"
-        },
-    }
-
-
 class Rounds:
     """Rounds of damage to copies of one store, and what the real store reads in the store itself and in a mended
     copy. ``seeds`` has ``count`` rounds for each that the options ask for.
@@ -52,7 +35,7 @@ class Rounds:
         self._plan = plan_of(STORES[release])
         first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
         self.seeds = range(first_seed, first_seed + count * rounds)
-        self.untouched = account(release, folder, self._plan, source)
+        self.untouched = peer.Peer(release, folder).account(self._plan, source)
         self._units = repair_rounds.units_of(source)
 
     @contextlib.contextmanager
@@ -66,7 +49,7 @@ class Rounds:
 
     def read(self, store: Path, hits: list, words: tuple) -> tuple[dict[str, dict], set[int]]:
         """Return what the real store reads, and the offsets of units that were hit. All others must be there."""
-        repaired = account(self._release, self._folder, self._plan, store)
+        repaired = peer.Peer(self._release, self._folder).account(self._plan, store)
         touched = {offset for offset, unit in self._units.items() if any(hit.touches(unit) for hit in hits)}
         whole = {offset: row for offset, row in self.untouched["messages"].items() if offset not in touched}
         assert {offset: repaired["messages"].get(offset) for offset in whole} == whole, words
@@ -140,7 +123,7 @@ def test_the_real_store_reads_on_behind_a_replaced_file(golden, tmp_path: Path, 
     shutil.rmtree(damaged / "index")  # queries by the keys of the lost messages would find no message there
     (damaged / "abort").unlink()
     assert main(["repair", str(damaged), "--to", str(copy), "--quiet", "--release", release[:3]]) == 0
-    repaired = account(release, tmp_path, plan_of(name), copy)
+    repaired = peer.Peer(release, tmp_path).account(plan_of(name), copy)
     kept = {offset for offset in before if not start <= offset < end}
     assert kept <= repaired["messages"].keys()
     behind = {

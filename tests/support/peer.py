@@ -162,6 +162,24 @@ class Peer:
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
+    def account(self, plan: dict[str, Any], store: Path) -> dict[str, dict[Any, Any]]:
+        """Return Java's messages of a copy of ``store`` by physical offset, its queue entries, and the bounds of its
+        queues.
+        """
+        rows = self.dump(plan, store)
+        assert next(row for row in rows if row["t"] == "load")["ok"]
+        return {
+            "messages": {row["phy"]: row for row in rows if row["t"] == "msg"},
+            "entries": {
+                (row["topic"], row["queue"], row["n"]): (row["phy"], row["size"]) for row in rows if row["t"] == "cq"
+            },
+            "bounds": {
+                (row["topic"], row["queue"]): (row["min"], row["max"])
+                for row in rows
+                if row["t"] == "queue" and row["when"] == "dispatched"
+            },
+        }
+
     def consume(self, plan: dict[str, Any], store: Path, max_keys: int = 20) -> list[dict[str, Any]]:
         """Return what a consumer of a copy of ``store`` gets that reads every queue from offset 0 on, beside the
         messages, the queue entries and answers to queries by key (``askedKeys`` of the plan, too).
