@@ -1,7 +1,8 @@
 """The lane of events below the Line of the Log view: crashes, starts, stalls, clock steps, retry storms.
 
-The log is read for events in the worker once nothing else is under way. Until then there is no lane: "not read" is not
-"nothing happened". Stop ends the read; the view Timeline reads, too, and fills the lane.
+The log is read for events in the worker once nothing else is under way. The lane has its room from the start, so
+the rows below stay where they are. Until the log is read it says so: "not read" is not "nothing happened". Stop ends
+the read; the view Timeline reads, too, and fills the lane.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class EventLane(MarkCanvas):
         self._events: list[TimelineEvent] = []
         self._groups: list[tuple[float, list[TimelineEvent]]] | None = None
         self._chosen: TimelineEvent | None = None
+        self._words = ""
         strip.lineMoved.connect(self._forget)
         strip.resized.connect(self._forget)
 
@@ -61,13 +63,19 @@ class EventLane(MarkCanvas):
         self, events: Sequence[TimelineEvent], last_stored: int | None, chosen: TimelineEvent | None = None
     ) -> None:
         """Show these events of a log whose last message was stored at ``last_stored``; ``chosen`` has a ring."""
-        self._chosen = chosen
+        self._chosen, self._words = chosen, tr("The log shows no crash, start, stall or clock step.")
         shown = [event for event in events if is_drawn(event, last_stored)]
         if shown != self._events:
             self._events = shown
             self._forget()
         self.setAccessibleDescription(tr_plural("{n:,} event", "{n:,} events", n=len(shown)))
         self.update()
+
+    def show_words(self, words: str) -> None:
+        """Show words instead of events: the log is not read, or not all of it."""
+        self._events, self._chosen, self._words = [], None, words
+        self.setAccessibleDescription(words)
+        self._forget()
 
     def _forget(self) -> None:
         self._groups = None
@@ -130,11 +138,10 @@ class EventLane(MarkCanvas):
         p.fillRect(self.rect(), C("pane"))
         p.fillRect(QRectF(0, self.height() - 1, self.width(), 1), C("hair"))
         middle = (self.height() - 1) / 2
-        if not self._events:
+        if not self.groups():
             p.setFont(ui(11))
             p.setPen(C("text3"))
-            words = tr("The log shows no crash, start, stall or clock step.")
-            p.drawText(self.rect().adjusted(px(SIDE), 0, 0, -1), int(Qt.AlignmentFlag.AlignVCenter), words)
+            p.drawText(self.rect().adjusted(px(SIDE), 0, 0, -1), int(Qt.AlignmentFlag.AlignVCenter), self._words)
         for x, events in self.groups():
             shape, role = GLYPHS[events[0].kind]
             mark(p, shape, QPointF(x, middle), px(42) / 10, role)
@@ -188,15 +195,35 @@ class LogEvents(QObject):
         """Show another store, or none."""
         if self._session is not None:
             self._session.eventsChanged.disconnect(self._show)
+            self._session.followingChanged.disconnect(self._on_following)
             self._session.jobs.changed.disconnect(self._on_jobs_changed)
         self._session, self._is_tried = session, False
         self._timer.stop()
-        self._lane.hide()
+        self._lane.setVisible(session is not None and (session.timeline is not None or _may_be_read(session)))
         if session is not None:
             session.eventsChanged.connect(self._show)
             session.jobs.changed.connect(self._on_jobs_changed)
+            session.followingChanged.connect(self._on_following)
             session.later(self._on_jobs_changed)
             self._show()
+
+    def _on_following(self, _on: bool) -> None:
+        if self._session is not None and self._session.timeline is None and not self._is_tried:
+            self._show()
+            self._on_jobs_changed()
+
+    @property
+    def pending(self) -> bool:
+        """True if the log will be read for events as soon as nothing else runs."""
+        session = self._session
+        return (
+            session is not None
+            and not self._is_tried
+            and session.timeline is None
+            and not session.following
+            and self._lane.window().isVisible()
+            and _may_be_read(session)
+        )
 
     def _on_jobs_changed(self) -> None:
         """Wait until nothing has run for a while."""
@@ -210,15 +237,10 @@ class LogEvents(QObject):
 
     def _read_if_idle(self) -> None:
         session = self._session
-        if session is None or self._is_tried or session.timeline is not None:
-            return
-        if session.jobs.list or not self._lane.window().isVisible():
-            return
-        log = session.snapshot.log
-        if session.following or session.undecoded_log or not 0 < log.sequence.total_size <= MAX_LOG_BYTES:
-            return
-        self._is_tried = True
-        session.jobs.start(self._read(session))
+        if session is not None and self.pending and not session.jobs.list:
+            self._is_tried = True
+            self._lane.show_words(tr("Reading the log for events"))
+            session.jobs.start(self._read(session))
 
     async def _read(self, session: StoreSession) -> None:
         try:
@@ -230,16 +252,33 @@ class LogEvents(QObject):
                 behind=True,
             )
         except (Cancelled, StoreError, OSError, WorkerDied, RuntimeError):
-            return  # there is no lane then; the view Timeline says why
-        if timeline is not None and session is self._session and session.timeline is None:
+            timeline = None  # the view Timeline says why
+        if session is not self._session or session.timeline is not None:
+            return
+        if timeline is not None:
             session.set_timeline(timeline)
+        else:
+            self._lane.show_words(tr("The log was not read for events. The view Timeline reads it."))
 
     def _show(self) -> None:
         session = self._session
         timeline = session.timeline if session is not None else None
-        if session is None or timeline is None:
-            self._lane.hide()
+        if session is None:
+            return
+        if timeline is None:
+            self._is_tried = False  # what was read before is of a log that was replaced
+            self._lane.show_words(
+                tr("While the log is followed it is not read for events.")
+                if session.following
+                else tr("The log is read for events when nothing else runs.")
+            )
             return
         self._lane.show_events(timeline.events, timeline.last_stored, session.chosen_event)
-        is_known = not timeline.unread and not timeline.unknown
-        self._lane.setVisible(is_known or bool(self._lane.groups()))
+        if (timeline.unread or timeline.unknown) and not self._lane.groups():
+            self._lane.show_words(tr("Not all could be read, so events can be missing. The view Timeline says why."))
+        self._lane.show()
+
+
+def _may_be_read(session: StoreSession) -> bool:
+    """Return True if the log is decoded, and short enough to be read for events without a request."""
+    return not session.undecoded_log and 0 < session.snapshot.log.sequence.total_size <= MAX_LOG_BYTES

@@ -315,6 +315,10 @@ class UnitsPane(Pane):
         """True while a filter or a search runs."""
         return self.model.filter.running or self.model.find.running
 
+    def reads_behind(self) -> bool:
+        """Return True while the lane of events waits for its turn to read the log."""
+        return self.events.pending
+
     def status(self) -> str:
         """Return the matches of the filter, or the length of the log."""
         if self.session is not None and self._has_no_files() and self.session.undecoded_log:

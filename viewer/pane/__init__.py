@@ -122,6 +122,10 @@ class Pane(QWidget):
         """Return True while the user waits for work here. Other work should wait meanwhile."""
         return False
 
+    def reads_behind(self) -> bool:
+        """Return True if the view will read more for what it shows once nothing else runs."""
+        return False
+
     def status(self) -> str:
         """Return the sentence for the status bar when the view comes to the front. Empty keeps the last one."""
         return ""

@@ -210,11 +210,15 @@ class Stages:
             await asyncio.sleep(POLL_INTERVAL_S)
             soon = min(end, time.monotonic() + MAX_JOB_WAIT_S)
             late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.is_background else end)]
-            jobs_idle = not quiet or self._window.jobs.idle_but_for(len(late))
+            jobs_idle = not quiet or (self._window.jobs.idle_but_for(len(late)) and (late or not self._reads_behind()))
             calm_looks = calm_looks + 1 if self.first_rows() and all_windows_themed() and jobs_idle else 0
             if calm_looks == 1:
                 self.make_ahead()
         return calm_looks >= 3
+
+    def _reads_behind(self) -> bool:
+        """Return True if the front view will read more once nothing else runs."""
+        return self._window.pane(self._window.view).reads_behind()
 
     def first_rows(self) -> bool:
         """Return True if the front view shows all it has."""

@@ -97,9 +97,30 @@ def test_the_lane_fills_itself_behind_and_leads_to_the_unit(qapp, golden, monkey
 
 
 @pytest.mark.golden
-def test_there_is_no_lane_while_the_log_was_not_read(qapp, golden) -> None:
+def test_the_lane_has_its_room_before_the_log_is_read_for_events(qapp, golden, monkeypatch) -> None:
+    """The lane appeared seconds after the rows. It moved them down by 20 px, under the pointer."""
+    monkeypatch.setattr(event_lane, "IDLE_MS", 300)
+
     async def drive(pane: UnitsPane, session) -> None:
         assert session.timeline is None
+        assert pane.reads_behind()
+        assert pane.lane.accessibleDescription().startswith("The log is read for events when")
+        top = pane.table.mapTo(pane, pane.table.rect().topLeft()).y()
+        await wait_until(lambda: session.timeline is not None, "the events are read")
+        await wait_until_idle(session.jobs)
+        assert not pane.reads_behind()
+        assert pane.lane.accessibleDescription().endswith(" events")
+        assert pane.table.mapTo(pane, pane.table.rect().topLeft()).y() == top
+
+    on_store(qapp, UnitsPane, golden("broker-crash", "store-recovered"), drive)
+
+
+@pytest.mark.golden
+def test_the_lane_of_a_longer_log_stays_away_until_somebody_reads_the_events(qapp, golden, monkeypatch) -> None:
+    monkeypatch.setattr(event_lane, "MAX_LOG_BYTES", 1)
+
+    async def drive(pane: UnitsPane, session) -> None:
         assert pane.lane.isHidden()
+        assert not pane.reads_behind()
 
     on_store(qapp, UnitsPane, golden("broker-crash", "store-recovered"), drive)
