@@ -181,6 +181,8 @@ BLOCK_BYTES = 1 << 20
 FIRST_BLOCK_BYTES = 1 << 17
 """Bytes that are read first: a view wants the next hundred units, and a search ends at the first one."""
 OVERLAP_BYTES = 64
+FRESH_BYTES = 1 << 12
+"""Bytes that are read once more before they are called damage."""
 
 Item = Unit | Blank | Damage
 
@@ -270,7 +272,8 @@ def skip_damage(
 ) -> DamageSkip:
     """Return the items to yield for the bytes at ``position``, which are no unit, and the position to go on at.
 
-    That is ``position`` itself if a writer has filled zero bytes there since they were read.
+    That is ``position`` itself if a writer has completed a unit or blank there since the bytes were read. A writer
+    fills a log in order: what is no unit when something behind it has been seen will never be one.
     """
     offset = file.start_offset + position
     if not resync:
@@ -278,7 +281,7 @@ def skip_damage(
     try:
         next_position = find_in_file(file, position + 1, file.size)
         is_inside = next_position >= 0 or file.is_followed()
-        if is_inside and stop.kind == "zero" and any(file.read(position, BLANK_SIZE)):
+        if (is_inside or stop.kind != "zero") and _is_item_now(file, position, decode):
             return DamageSkip([], position)
         if next_position >= 0 and decode is decode_entry_item:
             next_position = _entry_around(file, position, next_position)
@@ -295,6 +298,19 @@ def skip_damage(
     except CannotRead as error:
         return DamageSkip([_unread_item(file, position, error, resync)], -1)
     return DamageSkip([Damage(offset, size, stop.reason), Stop(offset, stop.kind, stop.reason)], -1)
+
+
+def _is_item_now(file: LogBytes, position: int, decode: Decode) -> bool:
+    """Return True if freshly read bytes at ``position`` are a unit or a blank."""
+    offset = file.start_offset + position
+    size = FRESH_BYTES
+    data = file.read(position, size)
+    item = decode(data, 0, len(data), offset, False)
+    if isinstance(item, Stop) and item.kind == "cut" and len(data) == size < stored_size(data) and _fits(data, 0, size):
+        size = stored_size(data)
+        data = file.read(position, size)
+        item = decode(data, 0, len(data), offset, False)
+    return not isinstance(item, Stop)
 
 
 def find_in_file(file: LogBytes, position: int, end: int) -> int:
