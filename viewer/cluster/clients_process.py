@@ -1,7 +1,7 @@
 """The user's own producers and consumers, in their own process: added, slowed, paused, stopped, killed. No Qt.
 
 Commands come through the pipe as tuples: ``("add", ClientSpec)``, ``("slow", number, seconds)``, ``("pause" |
-"resume" | "stop" | "kill", number)``, ``("forget", name servers, topics, groups)``, ``("end",)``. Replies are
+"resume" | "stop" | "kill", number)``, ``("forget", name servers, topics, groups, access files)``, ``("end",)``. Replies are
 ``ClientStatus`` values and, several times a second, ``ClientActivity``. Brokers of lessons run here too
 (:mod:`viewer.cluster.lesson_broker`).
 """
@@ -34,6 +34,7 @@ from engine.errors import StoreError, cause_of
 from engine.files.temporary_folders import TemporaryFolder, hold_new
 from engine.remoting.codes import RequestCode
 from engine.remoting.frame import Command
+from viewer.cluster.access import NO_FILES, AccessFiles
 from viewer.cluster.deliveries import Delivery, RebalanceEvent
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class ClientSpec:
     rate: float = 100.0
     delay: float = 0.0
     options: Options = DEFAULT_OPTIONS
+    access: AccessFiles = NO_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,13 @@ class OwnClient:
             await broker.start()
             self._broker = broker
             return
-        instance = ClientInstance(name_servers, client_id=options.client_id or None, events=self.events)
+        instance = ClientInstance(
+            name_servers,
+            client_id=options.client_id or None,
+            events=self.events,
+            account=spec.access.read_account(),
+            tls=spec.access.read_tls(),
+        )
         if spec.kind == "producer":
             producer = Producer(
                 spec.group,
@@ -394,12 +402,14 @@ class Clients:
                 self._report_status(ClientStatus(number, "running", client.client_id, client.error))
 
 
-async def forget(addresses: Sequence[str], topics: Sequence[str], groups: Sequence[str]) -> None:
+async def forget(
+    addresses: Sequence[str], topics: Sequence[str], groups: Sequence[str], access: AccessFiles = NO_FILES
+) -> None:
     """Delete topics and groups of a lesson like mqadmin's ``deleteTopic`` and ``deleteSubGroup``.
 
     First on the brokers of the first topic, then on the name servers. Servers that do not answer keep them.
     """
-    instance = ClientInstance(";".join(addresses))
+    instance = ClientInstance(";".join(addresses), account=access.read_account(), tls=access.read_tls())
     with contextlib.suppress(*FAILURES):
         route = await instance.fresh_route(topics[0])
         brokers = (

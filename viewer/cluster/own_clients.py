@@ -15,6 +15,7 @@ from multiprocessing.process import BaseProcess
 from PySide6.QtCore import QObject, Signal
 
 from engine.sentences import sentence
+from viewer.cluster.access import NO_FILES
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientActivity, ClientSpec, ClientStatus, Options, serve
 from viewer.runtime.loop_calls import open_mailbox, post
 from viewer.runtime.worker import quiet_main
@@ -53,6 +54,8 @@ class OwnClients(QObject):
         super().__init__(parent)
         open_mailbox()
         self.rows: dict[int, OwnClientRow] = {}
+        self.access = NO_FILES
+        """The files with which new clients connect."""
         self._post = post_
         self._number = 0
         self._process: BaseProcess | None = None
@@ -108,6 +111,7 @@ class OwnClients(QObject):
             rate=amount if kind == "producer" else 0.0,
             delay=amount / 1000 if kind == "consumer" else 0.0,
             options=options,
+            access=self.access,
         )
         row = self.rows[spec.number] = OwnClientRow(spec, delay=spec.delay)
         self._send_command("add", spec)
@@ -138,7 +142,7 @@ class OwnClients(QObject):
 
     def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
         """Delete what a lesson created, after all earlier commands."""
-        self._send_command("forget", addresses, topics, groups)
+        self._send_command("forget", addresses, topics, groups, self.access)
 
     def close(self) -> None:
         """Stop all clients and end the process."""

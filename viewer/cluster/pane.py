@@ -25,9 +25,10 @@ from PySide6.QtWidgets import (
 )
 
 from engine.files.atomic_file import atomic_text
+from viewer.cluster.access import AccessFiles
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
 from viewer.cluster.clients_bar import ClientsBar
-from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection
+from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection, addresses_in
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.details import breadcrumb_words
 from viewer.cluster.drawing import same
@@ -169,6 +170,9 @@ class ClusterPane(Pane):
         self.go = Button(tr("Connect"), "primary")
         self.go.setObjectName("cluster.go")
         self.go.clicked.connect(self.connect_or_end)
+        self.secured = ToolButton("lock", tr("Account and TLS of this cluster"), checkable=True)
+        self.secured.setObjectName("cluster.secured")
+        self.secured.toggled.connect(lambda on: self.access_fields.setVisible(on))
         self.again = ToolButton("refresh", tr("Read now"))
         self.again.setObjectName("cluster.again.tool")
         self.again.clicked.connect(self.read_again)
@@ -188,6 +192,7 @@ class ClusterPane(Pane):
         line = wrapped_row(
             self.address,
             self.go,
+            self.secured,
             self.again,
             self.interval_choice,
             None,
@@ -200,7 +205,24 @@ class ClusterPane(Pane):
         box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
+        box.addWidget(self._access_fields())
         return bar
+
+    def _access_fields(self) -> QWidget:
+        self.account_file = Field(tr("Account file, as mqadmin's tools.yml (empty: no account)"), code=True, width=480)
+        self.tls_file = Field(tr("TLS file, tls.properties (empty: no TLS)"), code=True, width=330)
+        for name, field in (("account", self.account_file), ("tls", self.tls_file)):
+            field.setObjectName(f"cluster.{name}")
+            field.returnPressed.connect(self.connect_now)
+        note = Label(tr("Only the paths are saved."), 12, "text3")
+        self.access_fields = wrapped_row(self.account_file, self.tls_file, note, None, margins=(12, 0, 10, 6))
+        self.access_fields.setVisible(False)
+        return self.access_fields
+
+    def _show_access(self, access: AccessFiles) -> None:
+        self.account_file.setText(access.account)
+        self.tls_file.setText(access.tls)
+        self.secured.setChecked(bool(access.account or access.tls))
 
     def _time_bar(self) -> QWidget:
         self.replay = Replay(self)
@@ -277,6 +299,7 @@ class ClusterPane(Pane):
         watch.changed.connect(self._show)
         if self.model.address:
             self.address.setText(self.model.address)
+            self._show_access(watch.access)
         self.filter.setText(self.model.text)
         self.interval_choice.setCurrentIndex(max(self.interval_choice.findData(self.model.interval_s), 0))
         self._show()
@@ -336,7 +359,7 @@ class ClusterPane(Pane):
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
         pictures = (self.lines, self.map, self.cells, self.topic_queues, self.rebalance.lanes)
-        return self.address, self.filter, *pictures, self.table, self.requests, self.folded
+        return self.address, self.account_file, self.filter, *pictures, self.table, self.requests, self.folded
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands of the view, and of a table in front."""
@@ -382,14 +405,19 @@ class ClusterPane(Pane):
 
     def connect_now(self) -> None:
         """Connect to the name servers in the field."""
-        self._ask(self.address.text())
+        files = AccessFiles(self.account_file.text().strip(), self.tls_file.text().strip())
+        self._ask(self.address.text(), files=files)
 
-    def _ask(self, text: str, _on: bool = False) -> None:
+    def _ask(self, text: str, _on: bool = False, *, files: AccessFiles | None = None) -> None:
+        """Connect to the name servers in ``text``; without ``files`` with those that were used with them before."""
         if self.watch is None:
             return
         self.address.setText(text)
+        if files is None:
+            files = self._saved_access(text)
+            self._show_access(files)
         try:
-            self.watch.begin(text)
+            self.watch.begin(text, files)
         except NoAddress as error:
             self._fault_at_field(
                 tr(
@@ -403,10 +431,18 @@ class ClusterPane(Pane):
         self.address.setText(self.model.address)
         if self._settings is not None:
             self._settings.remember_cluster(self.model.address)
+            self._settings.set_cluster_access(self.model.address, files.account, files.tls)
             self._fill_recent()
-        line = f"storescope cluster '{self.model.address}'"
+        line = self.watch.command_line()
         self.operationDone.emit("cluster.connect", tr("Connect to a cluster"), {"address": self.model.address}, line)
         self.placeMoved.emit(Place("cluster", name=self.model.address))
+
+    def _saved_access(self, text: str) -> AccessFiles:
+        try:
+            address = ";".join(addresses_in(text))
+        except NoAddress:
+            return AccessFiles()
+        return AccessFiles(*self._settings.cluster_access(address)) if self._settings is not None else AccessFiles()
 
     def _fault_at_field(self, reason: str) -> None:
         field = self.address
@@ -425,6 +461,7 @@ class ClusterPane(Pane):
         self.recent_action.setVisible(bool(addresses))
         if not self.address.text():
             self.address.setText(addresses[0] if addresses else USUAL_NAME_SERVER)
+            self._show_access(self._saved_access(self.address.text()))
         while (item := self.recent.box.takeAt(0)) is not None:
             part = item.widget()
             if part is not None:

@@ -6,6 +6,7 @@ It outlives panes, languages and stores.
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import cast
 from PySide6.QtCore import QObject, Signal
 
 from engine.cluster.state import ClusterState
+from viewer.cluster.access import NO_FILES, AccessFiles
 from viewer.cluster.clients_process import ClientActivity
 from viewer.cluster.cluster_model import ClusterModel, Reading, addresses_in
 from viewer.cluster.lessons import LessonRun
@@ -67,12 +69,22 @@ class ClusterWatch(QObject):
         """Return True while readings are made."""
         return self._number is not None
 
-    def begin(self, text: str) -> None:
+    @property
+    def access(self) -> AccessFiles:
+        """Return the account and TLS files in use; the user's own clients use them, too."""
+        return self.own.access
+
+    def command_line(self) -> str:
+        """Return the command that reads the same cluster."""
+        return shlex.join(["storescope", "cluster", self.model.address, *self.access.options()])
+
+    def begin(self, text: str, access: AccessFiles = NO_FILES) -> None:
         """Start reading from the name servers in ``text``. Raises :class:`NoAddress`."""
         addresses = addresses_in(text)
         self._stop()
         if ";".join(addresses) != self.model.address:
             self._end_lessons()
+        self.own.access = access
         self.model.begin(addresses)
         self._start()
 
@@ -122,7 +134,7 @@ class ClusterWatch(QObject):
                     self.changed.emit()
 
         self._number = self._worker.request(
-            WATCH_TARGET, (self.model.addresses, self.model.interval_s), came, lambda *_: None, finished
+            WATCH_TARGET, (self.model.addresses, self.model.interval_s, self.access), came, lambda *_: None, finished
         )
         self.changed.emit()
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 from engine.cluster.reader import AnsweredRequest, ClusterReader
+from viewer.cluster.access import NO_FILES, AccessFiles
 from viewer.cluster.cluster_model import AdminRequest, Reading
 from viewer.runtime.worker import WorkerControl
 
@@ -14,16 +15,17 @@ MIN_IDLE_SHARE = 0.25
 """Minimum pause between two readings, as a share of a reading's duration, to spare the brokers."""
 
 
-def watch(control: WorkerControl, addresses: Sequence[str], interval_s: float) -> None:
-    """Emit a reading each ``interval_s``."""
-    asyncio.run(_watch(control, tuple(addresses), interval_s))
+def watch(control: WorkerControl, addresses: Sequence[str], interval_s: float, access: AccessFiles = NO_FILES) -> None:
+    """Emit a reading each ``interval_s``. Raises StoreError if a file of ``access`` cannot be used."""
+    asyncio.run(_watch(control, tuple(addresses), interval_s, access))
 
 
-async def _watch(control: WorkerControl, addresses: tuple[str, ...], interval_s: float) -> None:
+async def _watch(control: WorkerControl, addresses: tuple[str, ...], interval_s: float, access: AccessFiles) -> None:
+    account, tls = access.read_account(), access.read_tls()
     requests: list[AnsweredRequest] = []
     stopped = asyncio.ensure_future(asyncio.to_thread(control.stop.wait))
     try:
-        async with ClusterReader(addresses, requests.append) as reader:
+        async with ClusterReader(addresses, requests.append, account=account, tls=tls) as reader:
             while not control.stop.is_set():
                 start_time = time.monotonic()
                 reading = asyncio.ensure_future(reader.read())

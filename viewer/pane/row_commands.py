@@ -79,6 +79,7 @@ class RowCommands:
             "bytes.export": lambda: self.ask_bytes(facts),
             "edit.offset": lambda: self._ask_edit("groupOffset", facts),
             "edit.entry": lambda: self._ask_edit("queueEntry", facts),
+            "edit.remove": lambda: self._ask_edit("removeMessage", facts),
             "edit.cut": lambda: self._ask_edit("cutLog", facts),
             "explain.field": lambda: pane.helpRequested.emit(facts.finding.id),
         }

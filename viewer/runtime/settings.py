@@ -304,6 +304,19 @@ class Settings:
         ]
         self._file.setValue("cluster/used", json.dumps(used))
 
+    def cluster_access(self, addresses: str) -> tuple[str, str]:
+        """Return the paths of the account file and the TLS file last used with these name servers; "" for none."""
+        return next(((account, tls) for saved, account, tls in self._access() if saved == addresses), ("", ""))
+
+    def set_cluster_access(self, addresses: str, account: str, tls: str) -> None:
+        """Save the paths of both files; never what is in them."""
+        others = [entry for entry in self._access() if entry[0] != addresses]
+        entries = [(addresses, account, tls), *others] if account or tls else others
+        self._file.setValue("cluster/access", json.dumps(entries[:RECENT]))
+
+    def _access(self) -> list[tuple[str, str, str]]:
+        return [(item[0], item[1], item[2]) for item in self._json("cluster/access") if _is_texts(item, 3)]
+
     @property
     def lab_folder(self) -> Path:
         """Folder in which lab stores are made."""

@@ -158,9 +158,8 @@ class Workspace:
 
     def _asked_cluster(self, question: AdminRequest) -> None:
         """Log a new kind of request. The view counts its repetitions."""
-        model = self.cluster.model if self.cluster is not None else None
         parameters = {"address": question.address, "code": question.code, "answer": question.answer}
-        line = f"storescope cluster '{model.address}'" if model is not None else ""
+        line = self.cluster.command_line() if self.cluster is not None else ""
         self._window.note("cluster.ask", question.name or str(question.code), parameters, line)
 
     def ask_report(self) -> None:

@@ -116,6 +116,7 @@ def mqadmin(facts: Facts) -> str:
 NO_LINK = words("This value is not a link.")
 NO_PLACE = words("This row names no place in the log.")
 NO_BYTES = words("Nothing is on the disk there.")
+NO_MESSAGE = words("This row names no message in the log.")
 NO_ENTRY = words("This row names no queue entry.")
 NO_KEY = words("This row names no key.")
 NO_ID = words("This row names no key, entry or place to look for.")
@@ -200,6 +201,12 @@ ROW_COMMANDS = (
         _needs(lambda f: f.topic and f.queue_id is not None and f.queue_offset is not None, NO_ENTRY),
     ),
     RowCommand("edit.field", words("Change the value…"), BYTES, _needs(lambda f: f.offset is not None, NO_PLACE)),
+    RowCommand(
+        "edit.remove",
+        words("Remove the message…"),
+        BYTES,
+        _needs(lambda f: f.offset is not None and (f.topic or f.kind != "unit"), NO_MESSAGE),
+    ),
     RowCommand("edit.cut", words("Cut the log here…"), BYTES, _needs(lambda f: f.offset is not None, NO_PLACE)),
     RowCommand(
         "explain.field",
@@ -216,6 +223,7 @@ ONLY_IN = {
     "copy.out": frozenset({"whereResult"}),
     "edit.offset": frozenset({"groupProgress"}),
     "edit.entry": frozenset({"cq"}),
+    "edit.remove": frozenset({"unit", "cq", "indexEntry", "traceStep", "tracedKey", "whereResult", "waiting"}),
     "edit.cut": frozenset({"unit"}),
     "edit.field": frozenset({"field"}),
 }
@@ -233,6 +241,7 @@ NEEDS_STORE = frozenset(
         "bytes.export",
         "edit.offset",
         "edit.entry",
+        "edit.remove",
         "edit.cut",
         "edit.field",
         "copy.markdown",

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from sample_clusters import FakeReaderProcess
 
 from engine.cluster.state import ClusterState
+from viewer.cluster.access import AccessFiles
 from viewer.cluster.cluster_model import Reading, Selection
 from viewer.cluster.pane import ClusterPane
 from viewer.cluster.watch import ClusterWatch
@@ -81,6 +82,31 @@ def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
     assert pane.table.total_rows() == 1600
 
 
+def test_a_secured_cluster_is_read_with_the_files_that_the_boxes_name(pane, works, settings):
+    """The view had no box for an account and for TLS, so that it could not read a cluster that requires them."""
+    assert pane.access_fields.isHidden()
+    pane.secured.click()
+    assert not pane.access_fields.isHidden()
+    pane.address.setText("a:1")
+    pane.account_file.setText("/etc/rocketmq/tools.yml")
+    pane.tls_file.setText("tls.properties")
+    done: list[str] = []
+    pane.operationDone.connect(lambda _name, _words, _parameters, cli: done.append(cli))
+    pane.connect_now()
+    files = AccessFiles("/etc/rocketmq/tools.yml", "tls.properties")
+    assert works.requests[-1][1] == (("a:1",), 1.0, files)
+    assert pane.watch.own.access == files
+    assert done == ["storescope cluster a:1 --account /etc/rocketmq/tools.yml --tls tls.properties"]
+    assert settings.cluster_access("a:1") == ("/etc/rocketmq/tools.yml", "tls.properties")
+
+    pane.show_place(Place("cluster", name="b:1"))
+    assert works.requests[-1][1] == (("b:1",), 1.0, AccessFiles())
+    assert pane.account_file.text() == ""
+    pane.show_place(Place("cluster", name="a:1"))
+    assert works.requests[-1][1] == (("a:1",), 1.0, files)
+    assert not pane.access_fields.isHidden()
+
+
 def test_the_pane_shows_its_address_and_its_history(pane, works):
     places, done, emitted = [], [], []
     pane.placeMoved.connect(places.append)
@@ -90,7 +116,7 @@ def test_the_pane_shows_its_address_and_its_history(pane, works):
     deliver_reading(works, Reading(made.small(), made.ASKED))
     pane.choose(Selection("group", "billing"))
     assert places[-1] == Place("cluster", name=made.NAMES, part="billing")
-    assert done == [("cluster.connect", {"address": made.NAMES}, f"storescope cluster '{made.NAMES}'")]
+    assert done == [("cluster.connect", {"address": made.NAMES}, f"storescope cluster {made.NAMES}")]
     pane.follow(Selection("group", "billing"))
     assert emitted[-1].startswith("No store is open")
     pane.commands()["cluster.connect"]()

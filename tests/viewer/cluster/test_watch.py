@@ -7,6 +7,7 @@ import sample_clusters as made
 from sample_clusters import FakeReaderProcess
 
 from engine.client.events import Started
+from viewer.cluster.access import AccessFiles
 from viewer.cluster.clients_process import ClientActivity
 from viewer.cluster.cluster_model import NoAddress, Reading
 from viewer.cluster.lessons import LESSONS, LessonRun
@@ -31,7 +32,7 @@ def test_a_watch_reads_the_given_addresses_and_keeps_the_readings(watch, works):
     watch.changed.connect(lambda: received.append("changed"))
     watch.requestKindAdded.connect(lambda question: received.append(question.name))
     watch.begin("127.0.0.1")
-    assert works.requests == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0))]
+    assert works.requests == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0, AccessFiles()))]
     assert watch.runs
     works.items(Reading(made.small(), made.ASKED))
     works.items(Reading(made.small(5), made.ASKED))
@@ -63,7 +64,7 @@ def test_a_paused_watch_continues_with_the_same_picture(watch, works):
     assert watch.runs
     assert watch.model.state is not None
     watch.set_interval(5.0)
-    assert works.requests[-1][1] == (("a:1",), 5.0)
+    assert works.requests[-1][1] == (("a:1",), 5.0, AccessFiles())
     watch.set_interval(5.0)
     assert len(works.requests) == 3
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, wait_until_idle
+from panes import on_store, wait_until, wait_until_idle
 
 from viewer.pane import Pane
+from viewer.pane.edit_box import EditBox
 from viewer.pane.row_commands import RowCommands
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -31,6 +32,26 @@ def test_a_command_leads_to_its_place(qtbot, command, place):
     pane.placeRequested.connect(emitted.append)
     RowCommands(pane).do(command, FACTS)
     assert emitted == [place]
+
+
+def test_a_message_is_removed_from_the_menu_of_its_row(qapp, tmp_path):
+    """A message could be removed only from the list of all changes by hand, not where its row is."""
+    store = HandmadeStore()
+    for _ in range(9):
+        store.put("Orders", body=b"x" * 400)
+    root = store.write(tmp_path / "s")
+    unit = store.units[3]
+
+    async def drive(pane, session):
+        commands = RowCommands(pane)
+        commands.do("edit.remove", Facts("waiting", offset=unit.offset, topic="Orders"))
+        box = pane.window().findChild(EditBox)
+        assert box.fields["offset"].text() == f"{unit.offset:,}"
+        box.stage()
+        await wait_until(lambda: session.bench.edits != ())
+        assert {patch.costs for patch in session.bench.edits} == {"the message Orders/0/3 is lost"}
+
+    on_store(qapp, Pane, root, drive)
 
 
 def test_a_new_window_is_requested_for_the_link_or_the_unit(qtbot):

@@ -40,6 +40,17 @@ def test_values_are_saved_and_loaded(tmp_path: Path) -> None:
     assert second_settings.filters == ['topic == "Orders, and more"']
 
 
+def test_the_files_of_a_secured_cluster_are_saved_with_its_address(tmp_path: Path) -> None:
+    settings = Settings(tmp_path)
+    assert settings.cluster_access("a:1") == ("", "")
+    settings.set_cluster_access("a:1", "tools.yml", "")
+    settings.set_cluster_access("b:1", "", "tls.properties")
+    assert Settings(tmp_path).cluster_access("a:1") == ("tools.yml", "")
+    settings.set_cluster_access("a:1", "", "")
+    assert settings.cluster_access("a:1") == ("", "")
+    assert settings.cluster_access("b:1") == ("", "tls.properties")
+
+
 def test_a_choice_is_kept_and_can_be_left_to_the_desktop_again(tmp_path: Path) -> None:
     settings = Settings(tmp_path)
     assert (settings.contrast, settings.motion) == (None, None)

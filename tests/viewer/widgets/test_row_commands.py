@@ -58,6 +58,7 @@ def test_a_message_can_be_followed_kept_copied_and_exported():
         "copy.cli",
         "copy.mqadmin",
         "bytes.export",
+        "edit.remove",
         "edit.cut",
         "explain.field",
     ]
