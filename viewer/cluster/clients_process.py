@@ -1,9 +1,9 @@
 """The user's own producers and consumers, in their own process: added, slowed, paused, stopped, killed. No Qt.
 
 Commands come through the pipe as tuples: ``("add", ClientSpec)``, ``("slow", number, seconds)``, ``("pause" |
-"resume" | "stop" | "kill", number)``, ``("forget", name servers, topics, groups, access files)``, ``("end",)``. Replies are
-``ClientStatus`` values and, several times a second, ``ClientActivity``. Brokers of lessons run here too
-(:mod:`viewer.cluster.lesson_broker`).
+"resume" | "stop" | "kill", number)``, ``("forget", name servers, topics, groups, access files)``,
+``("end",)``. Replies are ``ClientStatus`` values and, several times a second, ``ClientActivity``. Brokers of lessons
+run here too (:mod:`viewer.cluster.lesson_broker`).
 """
 
 from __future__ import annotations

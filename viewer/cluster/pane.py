@@ -170,9 +170,10 @@ class ClusterPane(Pane):
         self.go = Button(tr("Connect"), "primary")
         self.go.setObjectName("cluster.go")
         self.go.clicked.connect(self.connect_or_end)
+        self.access_fields = self._make_access_fields()
         self.secured = ToolButton("lock", tr("Account and TLS of this cluster"), checkable=True)
         self.secured.setObjectName("cluster.secured")
-        self.secured.toggled.connect(lambda on: self.access_fields.setVisible(on))
+        self.secured.toggled.connect(self.access_fields.setVisible)
         self.again = ToolButton("refresh", tr("Read now"))
         self.again.setObjectName("cluster.again.tool")
         self.again.clicked.connect(self.read_again)
@@ -205,19 +206,19 @@ class ClusterPane(Pane):
         box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
-        box.addWidget(self._access_fields())
+        box.addWidget(self.access_fields)
         return bar
 
-    def _access_fields(self) -> QWidget:
+    def _make_access_fields(self) -> QWidget:
         self.account_file = Field(tr("Account file, as mqadmin's tools.yml (empty: no account)"), code=True, width=480)
         self.tls_file = Field(tr("TLS file, tls.properties (empty: no TLS)"), code=True, width=330)
         for name, field in (("account", self.account_file), ("tls", self.tls_file)):
             field.setObjectName(f"cluster.{name}")
             field.returnPressed.connect(self.connect_now)
         note = Label(tr("Only the paths are saved."), 12, "text3")
-        self.access_fields = wrapped_row(self.account_file, self.tls_file, note, None, margins=(12, 0, 10, 6))
-        self.access_fields.setVisible(False)
-        return self.access_fields
+        fields = wrapped_row(self.account_file, self.tls_file, note, None, margins=(12, 0, 10, 6))
+        fields.setVisible(False)
+        return fields
 
     def _show_access(self, access: AccessFiles) -> None:
         self.account_file.setText(access.account)
