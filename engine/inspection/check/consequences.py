@@ -385,6 +385,8 @@ class QueueConsequences:
         unit_place = f"{item.topic}/{item.queue_id}/{item.queue_offset}"
         evidence["unit"] = unit_place
         same_queue = (item.topic, item.queue_id) == (walk.reader.topic, walk.reader.queue_id)
+        if same_queue and any(suspect.unit.physical == item.offset for suspect in walk.suspects):
+            return None  # the entry of its own number is wrong, and reported
         if same_queue and item.queue_offset == number:
             return self._not_for_queues(walk, number, item)
         if same_queue and walk.has_number(item.queue_offset):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import handmade_stores
 import pytest
 
@@ -9,6 +11,11 @@ from engine.inspection import open_store
 from engine.inspection.check import queues as check_queues
 from engine.inspection.check.queues import GatheredRows
 from engine.inspection.findings import check
+from engine.mapped.disk import RealDisk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import PatchList
+from engine.repair.queue_entries import repair_queues
+from engine.rules.findings import Finding
 
 
 def check_records(path):
@@ -46,3 +53,34 @@ def test_a_full_buffer_has_no_room():
     rows.rows = 2
     assert rows.has_room(1)
     assert not rows.has_room(2)
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_any_wrong_order_of_the_entries_of_a_short_queue_is_named_and_mended(tmp_path, count):
+    """Entry 1 of two was there twice and the last entry was behind them. The check took the last message for the wrong
+    one, found that its number fits, and said nothing; a consumer got one message twice.
+    """
+    store = handmade_stores.healthy(20)
+    for _ in range(3):
+        store.put("Short")
+    root = store.write(tmp_path / "store")
+    file = next((root / "consumequeue" / "Short" / "0").iterdir())
+    original = file.read_bytes()
+    unnamed, unmended = [], []
+    for order in product(range(3), repeat=count):
+        entries = b"".join(original[number * 20 : number * 20 + 20] for number in order)
+        file.write_bytes(entries.ljust(len(original), b"\0"))
+        if file.read_bytes() == original:
+            continue
+        with open_store(root) as opened:
+            findings = [item for item in check(opened) if isinstance(item, Finding) and item.severity == "error"]
+            repair = repair_queues(opened, findings)
+        if not any(finding.evidence.get("queue") == "Short/0" for finding in findings):
+            unnamed.append(order)
+            continue
+        if repair is not None:
+            apply_patches(root, PatchList(repair.patches), RealDisk())
+        if file.read_bytes() != original:
+            unmended.append(order)
+    assert not unnamed
+    assert not unmended
