@@ -44,6 +44,7 @@ COMMANDS = (
     "message",
     "offset",
     "where",
+    "conversation",
     "positions",
     "groups",
     "space",
@@ -146,6 +147,7 @@ def build_parser(only: str | None = None) -> Parser:
         epilog="""Examples:
   storescope check ~/store                  what is wrong with this store, and what to do first
   storescope where ~/store O-1042           where the message with this key is, or why it is missing
+  storescope conversation ~/store O-1042    all its units in order: sent, retried, delivered, given up
   storescope recover ~/store --plan         what the next start of a broker would keep and lose
   storescope units ~/store --help           options and examples of one command""",
         formatter_class=argparse.RawDescriptionHelpFormatter,

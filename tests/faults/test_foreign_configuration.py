@@ -39,6 +39,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "message": [(READS, ["STORE", "U00001"])],
     "offset": [(READS, ["STORE", "Orders", "0", "--time", "1700000000100"])],
     "where": [(READS, ["STORE", "U00001"])],
+    "conversation": [(READS, ["STORE", "U00001"])],
     "positions": [(READS, ["STORE"])],
     "groups": [(READS, ["STORE"])],
     "space": [(READS, ["STORE", "--quick"])],

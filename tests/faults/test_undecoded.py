@@ -49,6 +49,7 @@ READERS = {
     "message",
     "offset",
     "where",
+    "conversation",
     "positions",
     "rows",
     "waiting",

@@ -53,6 +53,7 @@ COMMAND_LINES = {
         ["where", "STORE", "nothing"],
         ["where", "STORE", "Orders/0/99"],
     ],
+    "conversation": [["conversation", "STORE", "U00001"], ["conversation", "STORE", "nothing", "--events"]],
     "positions": [["positions", "STORE"]],
     "groups": [["groups", "STORE"]],
     "space": [["space", "STORE"], ["space", "STORE", "--quick"]],

@@ -31,6 +31,8 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["where", path, unique_key],
         ["where", path, place, "--group", "billing"],
         ["where", path, "nobody"],
+        ["conversation", path, unique_key],
+        ["conversation", path, key, "--events"],
         ["positions", path],
         ["groups", path],
         ["space", path],

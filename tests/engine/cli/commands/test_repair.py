@@ -151,6 +151,7 @@ READING = {
     "message": ["PLACE"],
     "offset": ["Orders", "0", "--time", "1700000000100"],
     "where": ["U00020"],
+    "conversation": ["U00020"],
     "positions": [],
     "groups": [],
     "space": ["--quick"],
