@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from viewer.log.body_text import CHARSETS, Body, as_json_or_text, as_messages, as_text
 from viewer.look.assets import tr
 from viewer.look.theme import follow, mono, px, ui
+from viewer.pane.body_text import CHARSETS, Body, as_json_or_text, as_messages, as_text
 from viewer.widgets.basics import Label, ThemedPanel
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.hex_view import HexView

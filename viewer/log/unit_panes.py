@@ -27,7 +27,6 @@ from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
 from engine.system_names import TRACE_TOPIC
-from viewer.log.body_text import Body, looks_like_json, open_body
 from viewer.log.body_view import BodyView
 from viewer.log.columns import look
 from viewer.log.data_inspector import BYTES_FROM_CURSOR, DataInspector
@@ -39,6 +38,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
 from viewer.look.theme import px
+from viewer.pane.body_text import Body, looks_like_json, open_body
 from viewer.pane.edit_box import ask_edit
 from viewer.pane.patched_bytes import log_changes
 from viewer.runtime import places

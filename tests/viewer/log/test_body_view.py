@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.log.body_text import open_body
 from viewer.log.body_view import BodyView
+from viewer.pane.body_text import open_body
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from engine.codec.batch import encode
-from viewer.log.body_text import MAX_TEXT_CHARACTERS, as_json, as_text, looks_like_json, open_body
+from viewer.pane.body_text import MAX_TEXT_CHARACTERS, as_json, as_text, looks_like_json, open_body
 
 
 def test_a_compressed_body_is_unpacked_and_its_sizes_are_shown():
