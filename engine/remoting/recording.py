@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import io
 import json
+import ssl
 import struct
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from engine.errors import CannotRead, cause_of
+from engine.remoting.client_account import ClientAccount
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect
 from engine.remoting.exchanges import (
@@ -43,6 +45,7 @@ from engine.remoting.exchanges import (
     request_record,
 )
 from engine.remoting.frame import MAX_FRAME_BYTES, Command
+from engine.remoting.signing import SECURITY_TOKEN, sign
 from engine.sentences import sentence
 
 MAGIC = b"storescope requests 1\n"
@@ -232,7 +235,7 @@ def exchanges_of(items: Iterable[FrameEvent]) -> list[Exchange]:
 
 class Replay:
     """Sends ``exchanges`` to the broker at ``address`` (``host:port``); ``on_sent`` is called for each that has its
-    answer.
+    answer. With ``account`` each request is signed for it, whoever signed it before.
     """
 
     def __init__(
@@ -241,12 +244,16 @@ class Replay:
         address: str,
         on_sent: Callable[[ResentRequest], None] = lambda _sent: None,
         only: Collection[str] = (),
+        account: ClientAccount | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._exchanges = exchanges
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
         self._on_sent = on_sent
         self._only = frozenset(only)
+        self._account = account
+        self._tls = tls
         self._connections: dict[int, Connection] = {}
         self._places: dict[int, int] = {}
         """Physical offsets of messages: where they were, and are now."""
@@ -295,7 +302,7 @@ class Replay:
     async def _connection(self, number: int) -> Connection:
         connection = self._connections.get(number)
         if connection is None or connection.closed.is_set():
-            connection = self._connections[number] = await connect(self._host, self._port, _silent)
+            connection = self._connections[number] = await connect(self._host, self._port, _silent, tls=self._tls)
         return connection
 
     def _again(self, exchange: Exchange) -> Command:
@@ -309,6 +316,9 @@ class Replay:
                     and (now := self._entries.get(int(old_offset))) is not None
                 ):
                     command.fields["tranStateTableOffset"] = now
+        if self._account is not None:
+            command.fields.pop(SECURITY_TOKEN, None)
+            sign(command, *self._account)
         return command
 
     async def _ask(self, connection: Connection, exchange: Exchange, command: Command) -> None:

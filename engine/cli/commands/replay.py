@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.broker.serving import serving_open
 from engine.cli.backup import Backup, add_consent, ask_consent, backed_up
+from engine.cli.connecting import add_credentials, read_credentials
 from engine.cli.options import add_command, add_release, common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
@@ -53,6 +54,7 @@ def register(commands: Any) -> None:
         default="",
         help="send only requests with these names, for example SEND_MESSAGE_V2",
     )
+    add_credentials(parser)
     add_release(
         parser,
         "behave as this RocketMQ release (default: the one that probably wrote the store; new store: the newest)",
@@ -68,6 +70,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     unknown = [name for name in only if name not in RequestCode.__members__]
     if unknown:
         raise UsageError(sentence("no request is called {unknown}", unknown=", ".join(unknown)))
+    if args.to is None and (args.tls is not None or args.account is not None):
+        raise UsageError(sentence("--tls and --account are for --to HOST:PORT"))
+    credentials = read_credentials(args, out)
     recording = Recording(args.recording)
     exchanges = exchanges_of(recording)
     if recording.left_out:
@@ -82,7 +87,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             differ.append(sent)
 
     def replay(address: str) -> Replay:
-        return Replay(exchanges, address, on_sent, only)
+        return Replay(exchanges, address, on_sent, only, *credentials)
 
     if args.to is not None:
         result = asyncio.run(_to_broker(replay(args.to[0]), args.to[0]))

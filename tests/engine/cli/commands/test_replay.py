@@ -13,6 +13,7 @@ import contract_records
 import recorded_requests
 from brokers import run_scenario
 from failing_reads import FailingDisk
+from guarded_broker import SECRET, credential_files, guarded_beside
 from served_stores import FREE, a_send, bytes_of, responses_of, served
 
 from engine.broker.serving import serving_store
@@ -79,6 +80,24 @@ def test_requests_are_replayed_to_a_running_broker(tmp_path: Path) -> None:
             assert (code, records[-1]["sent"]) == (0, 11), records
 
     run_scenario(sent)
+
+
+def test_requests_are_replayed_to_a_broker_that_requires_tls_and_an_account(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    assert run_replay("replay", recording, "--store", tmp_path / "again")[0] == 0
+    with guarded_beside(tmp_path / "again", tmp_path, "5.5") as addresses:
+        credentials = credential_files(tmp_path)
+        code, records, error = run_replay("replay", recording, "--to", addresses.broker, *credentials)
+        assert (code, records[-1]["sent"], records[-1]["same"]) == (0, 11, 10), (records, error)
+        code, records, error = run_replay("replay", recording, "--to", addresses.broker, *credentials[2:])
+        assert code == 1
+        assert {record["now"] for record in records[:-1]} == {"NO_PERMISSION"}
+        code, records, error = run_replay("replay", recording, "--to", addresses.broker, "--only", "HEART_BEAT")
+        assert (code, records[-1]["unanswered"], records[-1]["same"]) == (1, records[-1]["sent"], 0), (records, error)
+        assert SECRET not in error
+    code, records, error = run_replay("replay", recording, "--store", tmp_path / "new", *credentials)
+    assert (code, records) == (2, [])
+    assert "--tls and --account are for --to HOST:PORT" in error
 
 
 def test_an_existing_store_needs_confirmation(tmp_path: Path) -> None:
