@@ -24,6 +24,7 @@ _AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
 _OFFSET, _SIZE, _KIND, _CRC = _AT["offset"], _AT["size"], _AT["kind"], _AT["crc"]
 _QUEUE_ID, _QUEUE_OFFSET = _AT["queue_id"], _AT["queue_offset"]
 _PHYSICAL, _STORED, _BODY_CRC = _AT["physical_offset"], _AT["store_timestamp"], _AT["body_crc"]
+_memcmp = types.ExternalFunction("memcmp", types.int32(types.uintp, types.uintp, types.uintp))
 _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))
 
 
@@ -139,3 +140,33 @@ def search(
             return position, k, CUT, filled, file_position
         filled += byte_count
         file_position += byte_count
+
+
+@njit(cache=True, nogil=True)
+def compare(descriptor, other_descriptor, positions, other_positions, sizes, buffer, chunk, equal):
+    """Write how many bytes of each range are the same in both files (``byte_compare.count_equal``).
+
+    Without a descriptor, a negative one, ``positions`` are addresses in memory. ``buffer`` has room for two chunks.
+    """
+    for i in range(len(sizes)):
+        done, size = int64(0), sizes[i]
+        while done < size:
+            count = min(chunk, size - done)
+            first = buffer
+            if descriptor < 0:
+                first = positions[i] + done
+            else:
+                count = _pread(int32(descriptor), first, uint64(count), positions[i] + done)
+            other = buffer + chunk
+            if count > 0:
+                count = _pread(int32(other_descriptor), other, uint64(count), other_positions[i] + done)
+            if count <= 0:
+                break
+            if _memcmp(first, other, uint64(count)) != 0:
+                same = int64(0)
+                while u8(first + same) == u8(other + same):
+                    same += 1
+                done += same
+                break
+            done += count
+        equal[i] = done

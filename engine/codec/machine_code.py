@@ -57,7 +57,10 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("chain_entries", (_I, _I, _I, _I, _I, _I4, _I8, _I8), 1),
     ),
     "compiled_put": (Function("put_one", (_I, _I), 1), Function("put_many", (_I, _I), 1)),
-    "compiled_search": (Function("search", (*(_I,) * 8, _I8, _I, TABLE, _I8, _I, _I, _I), 5),),
+    "compiled_search": (
+        Function("search", (*(_I,) * 8, _I8, _I, TABLE, _I8, _I, _I, _I), 5),
+        Function("compare", (_I, _I, _I8, _I8, _I8, _I, _I, _I8), 0),
+    ),
     "compiled_texts": (
         Function("property_values", (_I, _I, _I8, _I4, _I, _I, _I8, _I4), 0),
         Function("ask", _ARGUMENT_TYPES, 0),

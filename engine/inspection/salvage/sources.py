@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ from engine.mapped.reading import Reading
 _MAX_WITHOUT_CRC = 1000
 _HOST_ROWS = 64
 """Units from one whose host is noted to the next."""
+_MARK_ROWS = 64
+"""Units from one whose number is noted to the next."""
+_STEP_BYTES = 1 << 16
 Int64 = npt.NDArray[np.int64]
 
 
@@ -89,10 +93,20 @@ class StoreUnits:
     _starts: list[int] = field(default_factory=list)
     _stops: list[int] = field(default_factory=list)
     _last_units: list[int] = field(default_factory=list)
+    _count: int = 0
+    _mark_offsets: array[int] = field(default_factory=lambda: array("q"))
+    """Offsets of some units: the first of each range, then every 64th."""
+    _mark_numbers: array[int] = field(default_factory=lambda: array("q"))
+    """The number of units in front of each of them."""
     _arrays: tuple[Int64, Int64] | None = None
 
-    def add(self, start: int, stop: int, last_unit: int) -> None:
-        """Add a range of whole units behind the ones before; the last of them begins at ``last_unit``."""
+    def add(self, offsets: Int64, stop: int) -> None:
+        """Add whole units at ``offsets``, back to back up to ``stop``, behind the ones before."""
+        start, last_unit = int(offsets[0]), int(offsets[-1])
+        marks = offsets[::_MARK_ROWS].tolist()
+        self._mark_offsets.extend(marks)
+        self._mark_numbers.extend(range(self._count, self._count + len(offsets), _MARK_ROWS))
+        self._count += len(offsets)
         if self._stops and start - self._stops[-1] in (0, self.gap_bytes):
             self._stops[-1], self._last_units[-1] = stop, last_unit
         else:
@@ -100,6 +114,32 @@ class StoreUnits:
             self._stops.append(stop)
             self._last_units.append(last_unit)
         self._arrays = None
+
+    def end_of_range(self, offset: int) -> int:
+        """Return the end of the range of live units that holds ``offset`` or ends there; ``offset`` without one."""
+        index = bisect_left(self._starts, offset) - 1
+        return max(self._stops[index], offset) if index >= 0 else offset
+
+    def whole_before(self, offset: int, log: LogReader) -> tuple[int, int]:
+        """Return the end of the last unit that ends at or in front of ``offset``, in the range of live units there, and
+        how many units of the log are in front of that end.
+        """
+        index = bisect_left(self._mark_offsets, offset) - 1
+        if index < 0:
+            return 0, 0
+        unit, number = self._mark_offsets[index], self._mark_numbers[index]
+        end, data, base = unit, b"", unit
+        while True:
+            if unit + 4 > base + len(data):
+                data, base = log.read(unit, _STEP_BYTES), unit
+            size = int.from_bytes(data[unit - base : unit - base + 4], "big")
+            if size == dledger.MAGIC:
+                unit += dledger.HEADER_SIZE
+            elif size <= 0 or unit + size > offset:
+                return end, number
+            else:
+                end, number = unit + size, number + 1
+                unit = end
 
     def drop_unsound_ends(self, log: LogReader) -> None:
         """Take the last unit of a range for damaged if its end may be of another file or place."""
@@ -179,7 +219,7 @@ def _add_block(units: StoreUnits, block: UnitColumns) -> None:
         if first == last:
             continue
         if good[first]:
-            units.add(int(offsets[first]), int(stops[last - 1]), int(offsets[last - 1]))
+            units.add(offsets[first:last], int(stops[last - 1]))
         else:
             units.bad += zip(offsets[first:last].tolist(), block.size[first:last].tolist(), strict=True)
 

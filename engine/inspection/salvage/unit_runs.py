@@ -21,6 +21,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, UnitHead, has_frame, judge_end, read_head
 from engine.inspection.log_reader import LogReader
 from engine.inspection.salvage.sources import Int64, Readable, Source, StoreUnits
+from engine.inspection.salvage.store_comparison import StoreComparison
 
 WINDOW_BYTES = BUFFER_BYTES
 """Bytes in memory at a time."""
@@ -28,7 +29,8 @@ _MARGIN_BYTES = 1 << 16
 """Bytes read behind a range: a unit that begins in it may end there."""
 _ROWS = 8192
 _INNER_ROWS = 256
-_COMPARED_BYTES = 1 << 19
+_MIN_AHEAD_BYTES = 1 << 20
+"""Bytes of a live run from which on what follows is compared before it is searched."""
 _PROBES = 8
 _ENTRY_BYTES = dledger.HEADER_SIZE
 _FIRST_BYTES = np.arange(8)
@@ -97,6 +99,7 @@ class RunSearch:
         self._inner: list[UnitColumns] = []
         """Columns that no search within a unit uses at the moment."""
         self._buffer = aligned_buffer(WINDOW_BYTES)
+        self._comparison = StoreComparison(log)
         self._checks_first = False
         """True if the bodies are checked in the first search: the units before were not those of the store."""
         self.finds = Finds()
@@ -116,11 +119,13 @@ class RunSearch:
                     window = Window(self._buffer, base, position - base, 0, descriptor, base, CHUNK_BYTES)
                     block = _Block(file, number, window, stop, base >= file.size, source.start_offset)
                     while self._search_block(block):
+                        self._pass_over_live(block)
                         on_progress(before + min(window.base + window.cursor, stop))
                     position = max(stop, block.covered_to)
                 done += stop - start
                 on_progress(done)
         finally:
+            self._comparison.close()
             if descriptor >= 0:
                 os.close(descriptor)
 
@@ -266,24 +271,39 @@ class RunSearch:
         together = live[1:] & live[:-1] & (physical[1:] - physical[:-1] == offsets[1:] - offsets[:-1])
         together &= (gaps == 0) | (gaps == _ENTRY_BYTES)
         breaks = (np.flatnonzero(~together) + 1).tolist()
-        for first, last in zip([0, *breaks], [*breaks, len(sizes)], strict=True):
-            if not live[first]:
-                continue
-            begin, size = int(positions[first]), int(physical[last - 1] + sizes[last - 1] - physical[first])
-            if self._is_in_store(window, begin, int(physical[first]), size):
-                continue
-            for row in range(first, last):
-                live[row] = self._is_in_store(window, int(positions[row]), int(physical[row]), int(sizes[row]))
+        firsts = np.array([0, *breaks])
+        lasts = np.array([*breaks, len(sizes)]) - 1
+        groups = np.flatnonzero(live[firsts])
+        firsts, lasts = firsts[groups], lasts[groups]
+        data = window.buffer[: window.filled]
+        lengths = physical[lasts] + sizes[lasts] - physical[firsts]
+        same = self._comparison.are_equal(data, positions[firsts], physical[firsts], lengths)
+        for first, last in zip(firsts[~same].tolist(), lasts[~same].tolist(), strict=True):
+            rows = slice(first, last + 1)
+            live[rows] = self._comparison.are_equal(data, positions[rows], physical[rows], sizes[rows])
         return live if live.any() else None
 
-    def _is_in_store(self, window: Window, position: int, offset: int, size: int) -> bool:
-        """Return True if the store has the bytes at ``position`` of the window at ``offset``."""
-        for start in range(0, size, _COMPARED_BYTES):
-            count = min(_COMPARED_BYTES, size - start)
-            stored = self._log.read(offset + start, count)
-            if len(stored) != count or not stored.startswith(window.buffer[position + start :][:count].data):
-                return False
-        return True
+    def _pass_over_live(self, block: _Block) -> None:
+        """Move the cursor behind what the store has, too, if a long live run ends there: comparing is all it takes.
+
+        The store's walk knows how many units that are.
+        """
+        window, runs = block.window, self.finds.runs
+        run = runs[-1] if runs else None
+        if run is None or not run.is_live or run.source != block.source or run.size < _MIN_AHEAD_BYTES:
+            return
+        position, offset = run.end_position, run.end_offset
+        if not 0 <= window.base + window.cursor - position <= _ENTRY_BYTES:
+            return
+        limit = min(self._units.end_of_range(offset) - offset, block.stop - position)
+        if limit <= 0:
+            return
+        equal = self._comparison.count_equal(block.file, window.descriptor, position, offset, limit)
+        _, count_before = self._units.whole_before(offset, self._log)
+        end, count = self._units.whole_before(offset + equal, self._log)
+        if end > offset:
+            self._add_run(UnitRun(block.source, position, offset, end - offset, count - count_before, is_live=True))
+            block.move_to(position + end - offset)
 
     def _add_runs(self, block: _Block, rows: _Rows, *, in_damaged: bool) -> None:
         breaks = rows.breaks(block.window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 from raw_units import raw_log, raw_unit
 
@@ -26,7 +27,7 @@ def search(tmp_path: Path, data: bytes) -> Finds:
     image = ImageFile(path, Reading(alone=True))
     with open_store(root) as store:
         units = StoreUnits()
-        units.add(0, len(raw_unit(0, body=b"live")), 0)
+        units.add(np.array([0]), len(raw_unit(0, body=b"live")))
         finder = RunSearch(store.log, units)
         finder.search(image_source(image), 7, lambda _: None)
     image.close()
