@@ -34,6 +34,8 @@ BULK = 16 << 20
 """Bytes from which on a walk uses columns: below, loading that code takes longer than walking."""
 FIRST_READ_BYTES = 4096
 BACK_STEP_BYTES = 1 << 16
+ALIGN_STEP_BYTES = 1 << 12
+"""Bytes before an offset that are searched first for a unit to begin at: some units, which are decoded one by one."""
 UNITS_BETWEEN_TAIL_SEARCHES = 512
 """Units walked towards the end of the log before the zero tail is searched again."""
 
@@ -317,7 +319,7 @@ class LogReader:
         the start of that file or of an item in it. A file that cannot be read is walked from ``floor``.
         """
         file = self.files[self.sequence.position_of(offset)]
-        back = BACK_STEP_BYTES
+        back = ALIGN_STEP_BYTES
         while True:
             try:
                 start = self._first_unit(file, max(floor, offset - back), offset)

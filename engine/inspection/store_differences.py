@@ -143,11 +143,15 @@ def _compare_at_offsets(
     """Compare the range that both logs have, and what one has behind it. Return the first position that differs."""
     start_offset, end_offset = _common_start(store, other_store), min(store.log.max_offset, other_store.log.max_offset)
     offset, first_position = start_offset, None
+    block_offset, block, other_block = start_offset, b"", b""
     while offset < end_offset:
         control.check()
         control.report(offset - start_offset, max(1, end_offset - start_offset))
-        length = min(LOG_BLOCK_BYTES, end_offset - offset)
-        data, other_data = store.log.read(offset, length), other_store.log.read(offset, length)
+        data, other_data = block[offset - block_offset :], other_block[offset - block_offset :]
+        if not data and not other_data:
+            length = min(LOG_BLOCK_BYTES, end_offset - offset)
+            data, other_data = store.log.read(offset, length), other_store.log.read(offset, length)
+            block_offset, block, other_block = offset, data, other_data
         if data != other_data:
             position = offset + first_difference_position(data, other_data)
             first_position = position if first_position is None else first_position
@@ -334,11 +338,12 @@ def _are_two_messages(item: Item, other_item: Item) -> bool:
         return True  # the blank only fills its file
     if not isinstance(item, Unit) or not isinstance(other_item, Unit):
         return False
-    if item.unique_key is not None and other_item.unique_key is not None:
-        return bool(item.unique_key != other_item.unique_key)
     names = ("store_timestamp", "topic", "queue_id", "queue_offset")
     equal_count = sum(bool(getattr(item, name) == getattr(other_item, name)) for name in names)
-    return equal_count < len(names) - 1
+    if item.unique_key is None or other_item.unique_key is None:
+        return equal_count < len(names) - 1
+    # If all else is the same, a byte of the key was changed.
+    return bool(item.unique_key != other_item.unique_key) and equal_count < len(names)
 
 
 def _are_shifted(pairs: Pairs) -> bool:
