@@ -14,6 +14,7 @@ from engine.inspection.log_reader import BULK, LogReader
 from engine.inspection.records import Lines
 
 if TYPE_CHECKING:
+    from engine.decoding.bodies import BodyDecoders
     from engine.query import Filter
 
 
@@ -53,13 +54,15 @@ def listed(
     *,
     crc: bool = True,
     body: bool = False,
+    decoders: BodyDecoders | None = None,
     on_progress: Callable[[int], None] = lambda _: None,
     near: int = BULK,
 ) -> Iterator[Item | Lines | Stop]:
     """Yield the log from ``start`` to ``stop`` (exclusive), then a :class:`Stop`; units come as :class:`Lines`, except
     in the first ``near`` bytes.
 
-    With ``unit_filter`` only the matching units, else also blanks and damage.
+    With ``unit_filter`` only the matching units, else also blanks and damage. With ``decoders`` lines have the decoded
+    bodies.
     """
     test = unit_filter.compile(log.file_name) if unit_filter is not None else None
     place = Place(start)
@@ -72,7 +75,9 @@ def listed(
             yield item
     from engine.inspection.unit_lines import block_lines
 
-    yield from block_lines(log, unit_filter, place.offset, stop, crc=crc, body=body, on_progress=on_progress)
+    yield from block_lines(
+        log, unit_filter, place.offset, stop, crc=crc, body=body, decoders=decoders, on_progress=on_progress
+    )
 
 
 @dataclass(slots=True)

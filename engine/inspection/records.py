@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from engine.codec.consume_queue import State
+    from engine.decoding.bodies import DecodedBody
     from engine.inspection.get_message import GetResult
     from engine.inspection.info import StoreInfo, TieredInfo
     from engine.inspection.lite_topics import LiteGroup, LiteTopic
@@ -63,6 +64,11 @@ def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -
     if body:
         record["body"] = base64.b64encode(item.body).decode()
     return record
+
+
+def decoded(body: DecodedBody) -> Json:
+    """Return the fields that a decoded body adds to its unit; without a rule all are null."""
+    return {"decoded": body.value, "decoder": body.decoder or None, "decodeError": body.error or None}
 
 
 def message_row(row: MessageRow, file: str | None) -> Json:

@@ -30,6 +30,7 @@ from engine.query.vector import unit_of
 from engine.system_names import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
+    from engine.decoding.bodies import BodyDecoders
     from engine.query import Filter
 
 Rows = npt.NDArray[np.intp]
@@ -48,12 +49,13 @@ def block_lines(
     *,
     crc: bool,
     body: bool,
+    decoders: BodyDecoders | None,
     on_progress: Callable[[int], None],
 ) -> Iterator[Item | records.Lines | Stop]:
     """Like :func:`engine.inspection.matching.listed`, but block by block."""
     topics = TopicTable()
     block_filter = unit_filter.on_blocks(topics, log.file_name, crc=crc) if unit_filter is not None else None
-    writer = _Writer(topics, crc=crc, body=body)
+    writer = _Writer(topics, crc=crc, body=body, decoders=decoders)
     for block in scan_log(log, start, stop, crc=crc, topics=topics):
         if not isinstance(block, UnitColumns):
             if block_filter is None or isinstance(block, Stop):
@@ -71,8 +73,9 @@ def block_lines(
 class _Writer:
     """Writes the lines of one scan."""
 
-    def __init__(self, topics: TopicTable, *, crc: bool, body: bool) -> None:
+    def __init__(self, topics: TopicTable, *, crc: bool, body: bool, decoders: BodyDecoders | None) -> None:
         self._topics = topics
+        self._decoders = decoders
         self._crc, self._body = crc, body
         self._names: list[str] = []
 
@@ -88,13 +91,16 @@ class _Writer:
         )
 
     def _line(self, block: UnitColumns, row: int, file: str | None) -> str:
-        record = records.unit(unit_of(block, row, self._crc), file, body=self._body)
+        unit = unit_of(block, row, self._crc)
+        record = records.unit(unit, file, body=self._body)
+        if self._decoders is not None:
+            record |= records.decoded(self._decoders.decode_unit(unit))
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
     def _plain(self, block: UnitColumns, rows: Rows) -> npt.NDArray[np.bool_]:
         """Mark units whose texts are the same in JSON as in the log."""
         kinds = block_texts.judge_pairs(block, rows)
-        if kinds is None:
+        if kinds is None or (self._decoders is not None and self._decoders.needs_properties):
             return np.zeros(len(rows), np.bool_)
         topic = block.topic_id[rows]
         v6 = block.sys_flag[rows] & (message.BORN_HOST_V6 | message.STORE_HOST_V6) != 0
@@ -127,9 +133,24 @@ class _Writer:
         columns["bodySha256"] = _JsonColumn('"%s"', [[hashlib.sha256(body).hexdigest() for body in bodies]])
         if self._body:
             columns["body"] = _JsonColumn('"%s"', [[base64.b64encode(body).decode() for body in bodies]])
+        if self._decoders is not None:
+            columns["decoded"] = self._decoded(self._decoders, block, rows, bodies)
         names = (*records.UNIT_NAMES, *(["body"] if self._body else []))
-        form = "{" + ",".join(f'"{name}":{columns[name].form}' for name in names) + "}\n"
+        fields = [f'"{name}":{columns[name].form}' for name in names]
+        if self._decoders is not None:
+            names, fields = (*names, "decoded"), [*fields, columns["decoded"].form]
+        form = "{" + ",".join(fields) + "}\n"
         return list(map(form.__mod__, zip(*(values for name in names for values in columns[name].values), strict=True)))
+
+    def _decoded(self, decoders: BodyDecoders, block: UnitColumns, rows: Rows, bodies: list[bytes]) -> _JsonColumn:
+        """The three fields of decoded bodies in one text."""
+        topics, flags = block.topic_id[rows].tolist(), block.sys_flag[rows].tolist()
+        names = self._topics.names
+        texts = []
+        for topic, flag, body in zip(topics, flags, bodies, strict=True):
+            fields = records.decoded(decoders.decode_message(names[topic], None, {}, body, flag))
+            texts.append(json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[1:-1])
+        return _JsonColumn("%s", [texts])
 
 
 @dataclass(frozen=True, slots=True)

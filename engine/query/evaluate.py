@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from engine.query.fields import FIELDS, Getter, property_getters
+from engine.decoding.bodies import UNDECODED, decoders_in_force
+from engine.decoding.values import value_number, value_text
+from engine.errors import UsageError
+from engine.query.fields import FIELDS, Getter, path_getters, property_getters
 from engine.query.parse import compiled
 from engine.query.tree import (
     And,
@@ -27,6 +30,7 @@ from engine.query.tree import (
     Value,
     kind_of,
 )
+from engine.sentences import sentence
 
 REGEX_LIMIT = 1 << 16
 """Number of characters of a text that a regular expression searches."""
@@ -81,6 +85,9 @@ def getter(node: Node, form: Form, file_of: FileOf | None = None) -> Getter:
             return lambda _: value
         case Now(ms, _):
             return lambda _: ms
+        case Field() if node.path:
+            get_value = path_getter(node, form)
+            return lambda record: value_text(_decoded(get_value(record)))
         case Field(name, is_property, own_spec):
             if is_property:
                 return property_getters(name)[form == "record"]
@@ -92,6 +99,20 @@ def getter(node: Node, form: Form, file_of: FileOf | None = None) -> Getter:
             return _sum(_SUMS[sign], getter(left, form, file_of), getter(right, form, file_of))
         case _:
             return closure(node, form, file_of)
+
+
+def path_getter(node: Field, form: Form) -> Getter:
+    """Return the getter of a field of the body: its value, or :data:`UNDECODED`.
+
+    Raises :class:`UsageError` where no rules are in force: nothing could be said about any message.
+    """
+    if decoders_in_force() is None:
+        raise UsageError(sentence("{name}: bodies are not decoded here", name=node.label))
+    return path_getters(node.path)[form == "record"]
+
+
+def _decoded(value: Any) -> Any:
+    return None if value is UNDECODED else value
 
 
 def _all_tests(tests: tuple[Test, ...]) -> Test:
@@ -152,6 +173,9 @@ def _operand_getter(node: Node, compared_with: Node, form: Form, file_of: FileOf
     """Return the getter of ``node`` for a comparison with ``compared_with``: a property beside a number is read as a
     number.
     """
+    if isinstance(node, Field) and node.path and kind_of(compared_with) in ("number", "time", "duration"):
+        value = path_getter(node, form)
+        return lambda record: value_number(_decoded(value(record)))
     read = getter(node, form, file_of)
     if kind_of(node) != "property" or kind_of(compared_with) not in ("number", "time", "duration"):
         return read
@@ -167,6 +191,9 @@ def _value_test(node: TextTest | Matches | In | Between | IsNull, form: Form, fi
     get_operand = getter(node.operand, form, file_of)
     negated = node.negated
     match node:
+        case IsNull(Field() as operand) if operand.path:
+            value = path_getter(operand, form)
+            return lambda record: (item := value(record)) is not UNDECODED and (item is None) is not negated
         case IsNull():
             return lambda record: (get_operand(record) is None) is not negated
         case In():

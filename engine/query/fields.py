@@ -21,6 +21,8 @@ from engine.codec.java import utf8
 from engine.codec.message import Unit
 from engine.codec.priority import counting_priority
 from engine.codec.unit_fields import OF_RECORDS, Field
+from engine.decoding.bodies import UNDECODED, field_of, field_of_body
+from engine.decoding.values import Path
 from engine.sentences import msgid
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
@@ -92,6 +94,11 @@ def _body_of_unit(unit: Unit) -> str | None:
 
 
 def _body_of_record(record: Mapping[str, Any]) -> str | None:
+    stored = _stored_body(record)
+    return None if stored is None else _body_text(stored, _flags(record))
+
+
+def _stored_body(record: Mapping[str, Any]) -> bytes | None:
     """Return the body: bytes as stored, or decoded from the base64 of the records."""
     body = record.get("body")
     if isinstance(body, str):
@@ -99,7 +106,7 @@ def _body_of_record(record: Mapping[str, Any]) -> str | None:
             body = base64.b64decode(body, validate=True)
         except (binascii.Error, ValueError):
             return None
-    return _body_text(bytes(body), _flags(record)) if isinstance(body, bytes | bytearray | memoryview) else None
+    return bytes(body) if isinstance(body, bytes | bytearray | memoryview) else None
 
 
 def _body_text(body: bytes, sys_flag: int) -> str | None:
@@ -116,6 +123,7 @@ def _stated_offset(record: Mapping[str, Any]) -> int | None:
 
 _read_flags = _number("sysFlag")
 _read_topic = _text("topic")
+_read_tags = _text("tags")
 
 
 def _flags(record: Mapping[str, Any]) -> int:
@@ -137,6 +145,19 @@ def property_getters(name: str) -> tuple[Getter, Getter]:
         return value if isinstance(value, str) else None
 
     return (lambda unit: unit.properties.get(name)), record
+
+
+def path_getters(path: Path) -> tuple[Getter, Getter]:
+    """Return the getters of a field of the decoded body: for a unit, for a record. See :func:`bodies.field_of`."""
+
+    def record(item: Mapping[str, Any]) -> Any:
+        stored = _stored_body(item)
+        if stored is None:
+            return UNDECODED
+        properties = {str(name): str(value) for name, value in _record_properties(item).items()}
+        return field_of_body(_topic(item), _read_tags(item), properties, stored, _flags(item), path)
+
+    return (lambda unit: field_of(unit, path)), record
 
 
 def _record_properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -255,4 +276,6 @@ Fields
 {_fields()}
   tag, key and queue are read as tags, keys and queueId
   properties.NAME, properties["NAME"]: any property; beside a number it is read as a number
+  body.NAME, body.customer.id, body.items[0], body["NAME"]: a field of a body that is decoded by rules; beside a
+  number it is read as a number. Where no rule decodes the body, no comparison is true, also not is null
 """

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from engine.codec.message import Unit
+from engine.decoding.values import value_text
 from engine.errors import BadFilter
 from engine.query import tree
 from engine.query.evaluate import FileOf, closure
@@ -37,6 +38,16 @@ class Filter:
     def fields(self) -> frozenset[str]:
         """The fields that it reads, as they are written: ``topic``, ``properties.color``."""
         return frozenset(item.label for item in tree.fields(self.tree))
+
+    @cached_property
+    def reads_bodies(self) -> bool:
+        """True if it reads bodies, or fields of decoded ones."""
+        return any(item.name == "body" and not item.is_property for item in tree.fields(self.tree))
+
+    @cached_property
+    def body_fields(self) -> frozenset[str]:
+        """The fields of decoded bodies that it reads, as they are written: ``body.customer.id``."""
+        return frozenset(item.label for item in tree.fields(self.tree) if item.path)
 
     @cached_property
     def takes_all(self) -> bool:
@@ -90,6 +101,8 @@ def condition(name: str, value: object, *, zone: tzinfo | None = None) -> str:
 
     """
     target = _field(name)
+    if target.path and (isinstance(value, bool) or not isinstance(value, str | int | None)):
+        value = value_text(value)
     if value is None:
         return f"{target.label} is null"
     if isinstance(value, list | tuple):
@@ -143,6 +156,8 @@ def _binding(node: Node) -> int:
 def _field(name: str) -> tree.Field:
     if name in FIELDS:
         return tree.Field(name)
+    if name.startswith(("body.", "body[")):
+        return tree.Field("body", path=words(name)[0].path)
     if name.startswith(f"{PROPERTIES}["):
         token, *_ = words(name)
         return tree.Field(str(token.value), True)

@@ -130,6 +130,8 @@ class Span:
 def describe(node: Node) -> str:
     """Describe the node for an error: ``size is a number``."""
     template = _WHAT_IT_IS[kind_of(node)]
+    if isinstance(node, Field) and node.path:
+        return sentence("{name} is a field of the body", name=node.label)
     if isinstance(node, Field):
         return sentence(template, name=node.label)
     return sentence(template, name=literal_text(node) if isinstance(node, Constant) else sentence("this value"))
@@ -171,6 +173,7 @@ def sum_kind(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) 
 def comparable(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) -> tuple[Value, Value]:
     """Return both sides of a comparison, with a text beside a time converted to a time."""
     a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
+    a, b = _as_text(a, b), _as_text(b, a)
     kinds: tuple[Kind, Kind] = (kind_of(a), kind_of(b))
     if kinds[1] == "list":
         raise right_span.error(sentence("{what_it_is}; write it on the left side", what_it_is=describe(b)))
@@ -209,6 +212,17 @@ def _as_time(span: Span, compared_with: Span, zone: tzinfo | None) -> Value:
     if isinstance(node, Constant) and isinstance(node.value, str) and kind_of(compared_with.node) == "time":
         return Constant(parse_time(node.value, zone, span.position, span.end - span.position), "time")
     return node if isinstance(node, Value) else _refuse_deep(span)
+
+
+def _as_text(node: Value, compared_with: Value) -> Value:
+    """Return ``true`` and ``false`` beside a field of the body as texts, as such a field is compared."""
+    if isinstance(node, Constant) and isinstance(node.value, bool) and _is_of_body(compared_with):
+        return Constant("true" if node.value else "false", "text")
+    return node
+
+
+def _is_of_body(node: Node) -> bool:
+    return isinstance(node, Field) and bool(node.path)
 
 
 def _refuse_deep(span: Span) -> Value:

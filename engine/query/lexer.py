@@ -11,13 +11,15 @@ from typing import Literal
 from engine.errors import BadFilter
 from engine.sentences import msgid, sentence
 
-TokenKind = Literal["number", "duration", "text", "regex", "property", "name", "sign", "end"]
+TokenKind = Literal["number", "duration", "text", "regex", "property", "path", "name", "sign", "end"]
 
 SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 MAX_FILTER_CHARS = 1 << 16
 """Maximum number of characters of a filter text."""
 MAX_NUMBER = (1 << 63) - 1
+MAX_STEPS = 100
+"""Maximum number of steps into a decoded body."""
 
 _SPACE = re.compile(r"\s*")
 _UNIT = "|".join([*SIZES, *DURATIONS])
@@ -26,6 +28,7 @@ _NUMBER = re.compile(
 )
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROPERTY_NAME = re.compile(r"[\w$]+")
+_INDEX = re.compile(r"-?[0-9]{1,9}")
 _SIGN = re.compile(r"&&|\|\||==|!=|<>|<=|>=|[=<>!()&+,\-]")
 _REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/([A-Za-z]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
@@ -35,19 +38,22 @@ _HINTS = {
     "|": msgid("; or is written or"),
     "*": msgid("; a pattern is written with like, as in like 'Order%'"),
     "%": msgid("; a text is written in quotes"),
-    "[": msgid('; only properties have brackets: properties["NAME"]'),
+    "[": msgid('; only properties and bodies have brackets: properties["NAME"], body.items[0]'),
 }
 _CURLY = dict.fromkeys("“”„", '"') | dict.fromkeys("‘’", "'")
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word. ``value`` is the number, the text's characters, the property's name, or (pattern, flags)."""
+    """A word. ``value`` is the number, the text's characters, the property's name, or (pattern, flags). ``path`` are
+    the steps behind ``body``.
+    """
 
     kind: TokenKind
     text: str
     value: int | str | tuple[str, str]
     position: int
+    path: tuple[str | int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -93,11 +99,11 @@ def _word(text: str, position: int) -> Token:
     if character == "/":
         return _regex(text, position)
     if match := _NAME.match(text, position):
-        return (
-            _property(text, position, match.end())
-            if match[0] == "properties"
-            else Token("name", match[0], match[0], position)
-        )
+        if match[0] == "properties":
+            return _property(text, position, match.end())
+        if match[0] == "body" and text[match.end() : match.end() + 1] in (".", "["):
+            return _body_path(text, position, match.end())
+        return Token("name", match[0], match[0], position)
     if match := _SIGN.match(text, position):
         return Token("sign", match[0], match[0], position)
     if character in _CURLY:
@@ -221,6 +227,43 @@ def _property(text: str, position: int, end: int) -> Token:
             raise BadFilter(sentence("] is missing after the property's name"), min(close, len(text) - 1))
         return Token("property", text[position : close + 1], _unescaped(raw, quote), position)
     raise BadFilter(sentence('name one property: properties.NAME or properties["NAME"]'), position, end - position)
+
+
+def _body_path(text: str, position: int, end: int) -> Token:
+    """Read ``body.customer.id``, ``body["a b"]`` or ``body.items[0]`` as one word."""
+    steps: list[str | int] = []
+    while text[end : end + 1] in (".", "["):
+        if text[end] == ".":
+            match = _PROPERTY_NAME.match(text, end + 1)
+            if match is None:
+                raise BadFilter(
+                    sentence("the name of a field follows the point: body.NAME"), position, end + 1 - position
+                )
+            steps.append(match[0])
+            end = match.end()
+        else:
+            step, end = _bracket(text, end)
+            steps.append(step)
+        if len(steps) > MAX_STEPS:
+            raise BadFilter(sentence("more than {n} steps into a body", n=MAX_STEPS), position, end - position)
+    return Token("path", text[position:end], "", position, tuple(steps))
+
+
+def _bracket(text: str, start: int) -> tuple[str | int, int]:
+    """Read ``[0]`` or ``["NAME"]``; return the step, and the place behind it."""
+    inside = _after_space(text, start + 1)
+    step: str | int
+    if text[inside : inside + 1] in ("'", '"'):
+        raw = _quoted(text, inside)
+        step, end = _unescaped(raw, inside), inside + len(raw)
+    elif match := _INDEX.match(text, inside):
+        step, end = int(match[0]), match.end()
+    else:
+        raise BadFilter(sentence('brackets hold a number or a name in quotes: body.items[0], body["a b"]'), start)
+    close = _after_space(text, end)
+    if not text.startswith("]", close):
+        raise BadFilter(sentence("] is missing"), min(close, len(text) - 1))
+    return step, close + 1
 
 
 def _after_space(text: str, position: int) -> int:

@@ -192,6 +192,9 @@ class _Parser:
             case "property":
                 self._take()
                 return Span(Field(str(token.value), True), token.position, token.end)
+            case "path" if self._fields is FIELDS:
+                self._take()
+                return Span(Field("body", path=token.path), token.position, token.end)
             case "regex":
                 raise BadFilter(
                     sentence("a regular expression follows matches: body matches /…/"), token.position, token.length

@@ -21,12 +21,13 @@ OR, AND, NOT, COMPARE, BITS, SUM, ATOM = range(1, 8)
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field, or with ``is_property`` the property of that name. ``own_spec`` is the spec of a field that units do not
-    have.
+    have. With ``path`` it is a field of the decoded body.
     """
 
     name: str
     is_property: bool = False
     own_spec: FieldSpec | None = field(default=None, compare=False, repr=False)
+    path: tuple[str | int, ...] = ()
 
     @property
     def spec(self) -> FieldSpec:
@@ -35,15 +36,23 @@ class Field:
 
     @property
     def kind(self) -> Kind:
-        return "property" if self.is_property else self.spec.kind
+        return "property" if self.is_property or self.path else self.spec.kind
 
     @property
     def label(self) -> str:
         """The field as it is written in a filter."""
+        if self.path:
+            return self.name + "".join(map(_step_text, self.path))
         if not self.is_property:
             return self.name
         plain = _PLAIN_NAME.fullmatch(self.name)
         return f"{PROPERTIES}.{self.name}" if plain else f"{PROPERTIES}[{quote(self.name)}]"
+
+
+def _step_text(step: str | int) -> str:
+    if isinstance(step, str):
+        return f".{step}" if _PLAIN_NAME.fullmatch(step) else f"[{quote(step)}]"
+    return f"[{step}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,8 @@ PARTS = ("bodies", "keys", "hosts", "groups", "lmq", "properties")
 """Parts that can be masked, in the words of ``--mask``."""
 HIDDEN = "(masked)"
 
-_BODIES = (*masked_as("bodies"), "bodyText")
+_BODIES = (*masked_as("bodies"), "bodyText", "decoded", "decodeError")
+_BODY_FIELDS = ("body.", "body[")
 _IDS = (*masked_as("ids"), "msgId")
 _HOST_FIELDS = masked_as("hosts")
 _HASHES = ("keyHash", "slot")
@@ -225,7 +226,7 @@ class Masking:
         """A field of a record, masked according to its name; columns of a table are masked by it too."""
         if value is None:
             return None
-        if name in _BODIES:
+        if name in _BODIES or name.startswith(_BODY_FIELDS):
             return None if self.bodies else value
         if name in _HASHES:
             return None if self.keys else value

@@ -142,7 +142,7 @@ class LogFilter(QObject):
         """Raise :class:`UsageError` if the filter needs bodies, and a capsule is open."""
         from engine.query import parse
 
-        if self.session is not None and "body" in parse(text).fields:
+        if self.session is not None and parse(text).reads_bodies:
             self.session.snapshot.require_bodies()
 
     async def _look_first(self, generation: int, hits: Callable[[Hits], None]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.capsule.recognition import refuse_capsule
+from engine.cli.decoding import add_rules, decoding
 from engine.cli.options import add_command, add_release, add_store, common_options, stated_release
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import check_new_path, given_config
@@ -34,6 +35,7 @@ def register(commands: Any) -> None:
     add_store(parser, "SRC")
     parser.add_argument("to", metavar="DST", help="a new or empty folder; --config may give its files other sizes")
     parser.add_argument("--where", metavar="FILTER", help="copy only units that match this filter")
+    add_rules(parser)
     add_release(parser, "write DST as this RocketMQ release does (default: the one that probably wrote SRC)")
     parser.set_defaults(run=run)
 
@@ -57,7 +59,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
         config = quiet(target_config(_sizes(args.store, given_settings), given_settings))
         total = source.log.end_offset - max(source.log.min_offset, 0)
-        with Progress("copy", total, out.quiet) as progress:
+        with Progress("copy", total, out.quiet) as progress, decoding(args, source, out, unit_filter):
             done = copy_store(source, target, config, unit_filter, progress.update, stated_release(args, source))
     losses = {
         "leftBehind": done.left_behind,

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from engine.cli.commands.units import print_unit
+from engine.cli.decoding import add_decoding, decoding
 from engine.cli.options import (
     add_command,
     add_masking,
@@ -56,12 +57,13 @@ def register(commands: Any) -> None:
         action="store_true",
         help="QUEUE and OFFSET are those of a logical queue of a static topic, as its clients name them",
     )
+    add_decoding(parser)
     add_masking(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_named_store(args, out) as store:
+    with open_named_store(args, out) as store, decoding(args, store, out) as decoders:
         report_read_side(store, out)
         store.settle_log_end()
         unit_filter = _filter(args.tag, args.sql)
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             )
         )
         for unit in result.units:
-            print_unit(store, unit, out)
+            print_unit(store, unit, out, decoders=decoders)
     return 0
 
 

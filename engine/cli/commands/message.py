@@ -5,8 +5,9 @@ know is looked for as ``where`` does.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from engine.cli.decoding import add_decoding, decoded_text, decoding
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress, escape_controls, iso_time, size_text
 from engine.codec.batch import Member, MemberDamage, members
@@ -22,7 +23,11 @@ from engine.inspection.lookup import find_message
 from engine.inspection.lost_units import LostUnit, lost_at, was
 from engine.inspection.snapshot import StoreSnapshot
 
+if TYPE_CHECKING:
+    from engine.decoding.bodies import BodyDecoders
+
 _SHOWN_BODY_BYTES = 2000
+_DECODED = ("decoded", "decoder", "decodeError")
 _TIMES = ("bornTimestamp", "storeTimestamp")
 
 
@@ -40,11 +45,12 @@ def register(commands: Any) -> None:
         "id", metavar="ID", help="offset message id, unique key, key, physical offset, or TOPIC/QUEUE/OFFSET"
     )
     parser.add_argument("--body", action="store_true", help="with --json: add the stored body in base64")
+    add_decoding(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_named_store(args, out) as store:
+    with open_named_store(args, out) as store, decoding(args, store, out) as decoders:
         result = find_message(store, args.id) or _search(store, args.id, out)
         if isinstance(result, tuple):
             _show_lost(store, result, out, args.body)
@@ -52,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if result is None:
             out.say_nothing(f"no message has the id, unique key or offset {args.id}")
             return 1
-        show(result, store.log.file_name(result.offset), out, args.body)
+        show(result, store.log.file_name(result.offset), out, args.body, decoders)
         if store.kind == "store" and store.capsule is None:
             out.line(f"copy it out: {copy_one(str(store.path), result.offset, readable=True)}")
     return 0
@@ -89,7 +95,7 @@ def _show_lost(store: StoreSnapshot, loss: tuple[Damage, list[LostUnit]], out: O
             out.line(f"copy it out: {copy_one(str(store.path), lost.offset, readable=False)}")
 
 
-def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
+def show(unit: Unit, file: str | None, out: Output, body: bool = False, decoders: BodyDecoders | None = None) -> None:
     """Show one unit as a record, or field by field for people: its description, its batch members, its body
     unpacked.
     """
@@ -104,10 +110,12 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
             record["packedTwice"] = inner_format
     if unit.crc == "bad":
         record["crcExplained"] = explain(unit.body, unit.body_crc).words
+    if decoders is not None:
+        record |= records.decoded(decoders.decode_unit(unit))
     out.record(record)
     if out.as_json:
         return
-    skipped = ("type", "properties", "words", "members", "crcExplained", "packedTwice")
+    skipped = ("type", "properties", "words", "members", "crcExplained", "packedTwice", *_DECODED)
     fields = ((name, _value(name, value)) for name, value in record.items() if name not in skipped)
     out.fields(fields, are_data=True)
     properties = ((f"properties.{name}", escape_controls(value)) for name, value in unit.properties.items())
@@ -123,6 +131,10 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
             is_data=True,
         )
     _show_body(unit, out)
+    if decoders is not None:
+        decoded_body = decoders.decode_unit(unit)
+        text = decoded_text(decoded_body)
+        out.line(f"decoded ({decoded_body.decoder or 'no rule'}): {escape_controls(text or '')}", is_data=True)
 
 
 def _show_body(unit: Unit, out: Output) -> None:

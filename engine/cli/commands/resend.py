@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.cli.backup import ask_consent
 from engine.cli.connecting import add_credentials, new_client
+from engine.cli.decoding import add_rules, decoding
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, Progress, iso_time
 from engine.cli.serving import address_list, ended_by_signals
@@ -59,6 +60,7 @@ def register(commands: Any) -> None:
     )
     add_store(parser)
     parser.add_argument("--where", metavar="FILTER", required=True, help="send the messages that match this filter")
+    add_rules(parser)
     parser.add_argument(
         "--to",
         metavar="HOST:PORT",
@@ -117,7 +119,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
         journal_path = args.journal or default_journal(store.path)
         with Journal(journal_path) as journal:
             begin = max(store.log.min_offset, 0)
-            with Progress("read", store.log.end_offset - begin, out.quiet) as progress:
+            with (
+                Progress("read", store.log.end_offset - begin, out.quiet) as progress,
+                decoding(args, store, out, unit_filter),
+            ):
                 units = matching(store, unit_filter, lambda offset: progress.update(offset - begin))
                 plan = plan_resend(units, journal, args.topic, resend_unknown=args.resend_unknown)
             store.refuse_unread("nothing is sent without it")

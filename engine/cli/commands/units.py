@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.cli.decoding import add_decoding, decoded_text, decoding
 from engine.cli.options import add_command, add_masking, add_store, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
@@ -19,6 +20,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
+    from engine.decoding.bodies import BodyDecoders
     from engine.inspection.queue_reader import CqEntry
     from engine.query import Filter
 
@@ -37,6 +39,8 @@ COLUMNS = (
 
 PRIORITY_COLUMNS = (*COLUMNS[:-1], Column("Priority", "priority", "number"), COLUMNS[-1])
 """Columns for a store with a topic of type PRIORITY."""
+DECODED_COLUMNS = (*COLUMNS[:5], Column("Tags", "tags", spare=1), Column("Decoded", "decoded"))
+"""Columns with decoded bodies."""
 
 
 def register(commands: Any) -> None:
@@ -63,21 +67,24 @@ def register(commands: Any) -> None:
     parser.add_argument("--limit", type=count, metavar="N", help="stop after N units (default: no limit)")
     parser.add_argument("--no-crc", action="store_true", help="do not check body CRCs (faster)")
     parser.add_argument("--body", action="store_true", help="with --json: add the stored body in base64")
+    add_decoding(parser)
     add_masking(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     unit_filter = unit_filter_of(args)  # a mistake in the filter is reported before anything is opened
-    with open_named_store(args, out) as store:
-        if unit_filter is not None and "body" in unit_filter.fields:
+    with open_named_store(args, out) as store, decoding(args, store, out, unit_filter) as decoders:
+        if unit_filter is not None and unit_filter.reads_bodies:
             store.require_bodies()
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
         units, stop = 0, Stop(max(begin, 0), "end", sentence("the commit log has no files"))
         with Progress("units", total, out.quiet or not out.as_json) as progress:
-            for item in _items(store, unit_filter, start, args, out, lambda offset: progress.update(offset - begin)):
+            for item in _items(
+                store, unit_filter, decoders, start, args, out, lambda offset: progress.update(offset - begin)
+            ):
                 if isinstance(item, Stop):
                     stop = item
                     break
@@ -105,7 +112,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     )
                     return 0
                 units += 1
-                print_unit(store, item, out, body=args.body)
+                print_unit(store, item, out, body=args.body, decoders=decoders)
         is_read_whole = stop.kind in ("end", "zero", "cut", "damage") or (
             stop.kind == "limit" and args.stop is not None
         )
@@ -129,6 +136,7 @@ def unit_filter_of(args: argparse.Namespace) -> Filter | None:
 def _items(
     store: StoreSnapshot,
     unit_filter: Filter | None,
+    decoders: BodyDecoders | None,
     start: int | None,
     args: argparse.Namespace,
     out: Output,
@@ -137,7 +145,9 @@ def _items(
     """Yield the items of the log that the arguments ask for; without a filter also what is no unit."""
     stop, crc = args.stop, not args.no_crc
     if out.as_json and out.mask is None and out.has_bodies and args.limit is None:
-        yield from listed(store.log, unit_filter, start, stop, crc=crc, body=args.body, on_progress=on_progress)
+        yield from listed(
+            store.log, unit_filter, start, stop, crc=crc, body=args.body, decoders=decoders, on_progress=on_progress
+        )
     elif unit_filter is not None:
         yield from matching_units(store.log, unit_filter, start, stop, crc=crc, on_progress=on_progress)
     else:
@@ -147,12 +157,24 @@ def _items(
             yield item
 
 
-def print_unit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
+def print_unit(
+    store: StoreSnapshot,
+    unit: Unit,
+    out: Output,
+    kind: str = "unit",
+    body: bool = False,
+    decoders: BodyDecoders | None = None,
+) -> None:
     """Write one unit as a record or a row."""
     record = records.unit(unit, store.log.file_name(unit.offset), kind, body)
     if store.priority_topics and not out.as_json:
         record["priority"] = counting_priority(unit.properties)
-    out.record(record, unit_columns(store))
+    if decoders is not None:
+        decoded_body = decoders.decode_unit(unit)
+        record |= records.decoded(decoded_body)
+        if not out.as_json:
+            record["decoded"] = decoded_text(decoded_body)
+    out.record(record, DECODED_COLUMNS if decoders is not None else unit_columns(store))
 
 
 def unit_columns(store: StoreSnapshot) -> tuple[Column, ...]:

@@ -82,3 +82,22 @@ def test_the_clock_is_read_once_when_the_text_is():
     expected = parse("storeTimestamp <= now")
     assert expected.matches({"storeTimestamp": 0}) is True
     assert expected.matches({"storeTimestamp": 1 << 62}) is False
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("body.customer.id", "7", 'body.customer.id = "7"'),
+        ('body["a b"][0]', 7, 'body["a b"][0] = 7'),
+        ("body.price", 1.5, 'body.price = "1.5"'),
+        ("body.paid", True, 'body.paid = "true"'),
+        ("body.lines", [1], 'body.lines = "[1]"'),
+        ("body.note", None, "body.note is null"),
+    ],
+)
+def test_a_condition_is_made_of_a_field_of_a_body(name, value, text):
+    made = condition(name, value)
+    assert made == text
+    assert text_of(parse(made).tree) == text
+    assert parse(made).reads_bodies
+    assert len(parse(made).body_fields) == 1

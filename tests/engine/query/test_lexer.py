@@ -32,3 +32,24 @@ def test_an_empty_text_is_only_the_end_and_a_huge_one_is_refused():
     assert [word.kind for word in words("  ")] == ["end"]
     with pytest.raises(BadFilter):
         words("a" * (MAX_FILTER_CHARS + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("body.customer.id", ("customer", "id")),
+        ('body["a b"].c', ("a b", "c")),
+        ("body[0]", (0,)),
+        ("body.items[ -1 ].n", ("items", -1, "n")),
+    ],
+)
+def test_a_field_of_a_body_is_one_word(text, path):
+    token, end = words(text)
+    assert (token.kind, token.path, token.text) == ("path", path, text)
+    assert end.kind == "end"
+
+
+@pytest.mark.parametrize("text", ["body.", "body[x]", "body[0", "body['a'", "body" + ".a" * 101])
+def test_an_unfinished_field_of_a_body_is_a_mistake(text):
+    with pytest.raises(BadFilter):
+        words(text)
