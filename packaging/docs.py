@@ -235,7 +235,10 @@ def filter_page() -> str:
         f"```text\n{grammar}\n```",
         "## Fields",
         "\n".join(rows),
-        "`properties.NAME` is any other property of a message.",
+        (
+            '`properties.NAME` is any other property of a message. `body.NAME`, `body.items[0].n` and `body["NAME"]`\n'
+            "are fields of a body that [rules decode](../guides/decode-bodies.md)."
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 

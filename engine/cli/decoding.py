@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.cli.output import Output
 from engine.decoding.bodies import BodyDecoders, DecodedBody, decoding_by
-from engine.decoding.rules import read_rules, saved_rules, settings_folder
+from engine.decoding.rules import DecodingRule, read_rules, saved_rules, settings_folder
 from engine.decoding.values import json_text
 from engine.english import number_of
 from engine.errors import UsageError
@@ -33,6 +33,16 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decode", metavar="RULES.json", help=text)
 
 
+def rules_of(args: argparse.Namespace, store: StoreSnapshot) -> tuple[DecodingRule, ...]:
+    """Return the rules of ``--decode``, else those kept for the store.
+
+    Raises :class:`UsageError`, :class:`CannotRead`.
+    """
+    if args.decode is not None:
+        return read_rules(Path(args.decode))
+    return saved_rules(settings_folder(), store.path)
+
+
 @contextmanager
 def decoding(
     args: argparse.Namespace, store: StoreSnapshot, out: Output, unit_filter: Filter | None = None
@@ -44,13 +54,13 @@ def decoding(
     """
     is_wanted = getattr(args, "decoded", False)
     body_fields = sorted(unit_filter.body_fields) if unit_filter is not None else []
-    rules = read_rules(Path(args.decode)) if args.decode is not None else None
     if not is_wanted and not body_fields:
+        if args.decode is not None:
+            read_rules(Path(args.decode))  # a mistake in it is reported, also if nothing is decoded
         yield None
         return
     store.require_bodies()
-    if rules is None:
-        rules = saved_rules(settings_folder(), store.path)
+    rules = rules_of(args, store)
     if body_fields and not rules:
         raise UsageError(
             sentence("{name}: no rule says how bodies are decoded; give rules with --decode FILE", name=body_fields[0])

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from engine.errors import StoreError, UsageError
 from engine.sentences import sentence
-from engine.sql.relations import RELATIONS, WITH_BODIES, RelationReader, as_dataset
+from engine.sql.decoded_units import DECODED_UNITS, decoded_unit_batches
+from engine.sql.relations import RELATIONS, WITH_BODIES, Relation, RelationReader, as_dataset
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from engine.decoding.rules import DecodingRule
     from engine.inspection.snapshot import StoreSnapshot
     from engine.sql.unit_relations import Progress
 
@@ -31,12 +34,21 @@ class MissingPackages(StoreError):
 class StoreQueries:
     """Answers questions about a store. ``store`` stays the caller's; one question at a time.
 
-    ``with_bodies`` gives ``units`` the column ``body``. ``on_progress`` is told the bytes of the log that were read.
+    ``with_bodies`` gives ``units`` the column ``body``, ``decoding_rules`` also ``decoded`` and ``decodeError``.
+    ``on_progress`` is told the bytes of the log that were read.
     """
 
     def __init__(
-        self, store: StoreSnapshot, *, with_bodies: bool = False, on_progress: Progress = lambda _done: None
+        self,
+        store: StoreSnapshot,
+        *,
+        with_bodies: bool = False,
+        decoding_rules: Sequence[DecodingRule] | None = None,
+        on_progress: Progress = lambda _done: None,
     ) -> None:
+        relations = WITH_BODIES if with_bodies else RELATIONS
+        if decoding_rules is not None:
+            relations = relations | {"units": Relation(DECODED_UNITS, decoded_unit_batches(decoding_rules))}
         duck = _duckdb()
         self._spill = tempfile.TemporaryDirectory(prefix="storescope-sql-", ignore_cleanup_errors=True)
         self._connection = duck.connect(
@@ -51,7 +63,7 @@ class StoreQueries:
         )
         self._readers: dict[str, RelationReader] = {}
         turn = threading.Lock()
-        for name, relation in (WITH_BODIES if with_bodies else RELATIONS).items():
+        for name, relation in relations.items():
             reader = RelationReader(store, relation, on_progress, turn)
             self._readers[name] = reader
             self._connection.register(name, as_dataset(reader, relation.columns))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.cli.decoding import add_rules, rules_of
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, Progress
 from engine.english import number_of
@@ -34,6 +35,7 @@ def register(commands: Any) -> None:
         'sql ~/store "SELECT topic, count(*), sum(size) FROM units GROUP BY 1 ORDER BY 2 DESC"',
         "sql ~/store \"SELECT physicalOffset, keys FROM units WHERE list_contains(keys, 'O-1042')\" --json",
         'sql ~/store "SELECT * FROM units" --format parquet -o units.parquet',
+        """sql ~/store "SELECT decoded->>'$.customer.id' AS id, count(*) FROM units GROUP BY 1" --decoded""",
         parents=[common_options()],
     )
     add_store(parser, can_be_patched=True)
@@ -45,6 +47,9 @@ def register(commands: Any) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--body", action="store_true", help="units also have the column body, as it is stored")
+    text = "units also have the columns decoded, the body as JSON, and decodeError"
+    parser.add_argument("--decoded", action="store_true", help=text)
+    add_rules(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,7 +68,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
             check_new_file(store.path, Path(args.output), overwrite=args.overwrite)
         with (
             Progress("sql", store.log.sequence.total_size, out.quiet) as progress,
-            StoreQueries(store, with_bodies=args.body, on_progress=progress.update) as queries,
+            StoreQueries(
+                store,
+                with_bodies=args.body,
+                decoding_rules=rules_of(args, store) if args.decoded else None,
+                on_progress=progress.update,
+            ) as queries,
         ):
             answer = queries.ask(question)
             rows = _write(args, out, answer)
