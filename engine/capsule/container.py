@@ -109,7 +109,9 @@ class Directory:
     """Used share of the disks of log and queues when the capsule was made; −1 if unknown."""
     masked: list[str] = field(default_factory=list)
     interrupted_command: str = ""
-    """A command that was stopped while it changed the store; its backup folder is ``interrupted_backup`` beside it."""
+    """A command that was stopped while it changed the store; its backup folder is ``interrupted_backup`` beside it, ""
+    without one.
+    """
     interrupted_backup: str = ""
     was_undone: bool = False
     """True if not the command was stopped, but its undo."""

@@ -21,15 +21,18 @@ from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
 from engine.inspection.undecoded import refuse_undecoded_modes
-from engine.mapped.backup import BackupDisk, BackupWriter, read
+from engine.mapped.backup import BackupDisk, BackupWriter, begin_unsaved_change, end_unsaved_change, read
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import take_back
+from engine.patching.apply import apply_patches, check_patches
+from engine.patching.patches import PatchList
 from engine.sentences import sentence
 from engine.services.opening import (
     lock_folders,
     refuse_interrupted_change,
     refuse_linked_files,
     refuse_undecoded,
+    refuse_unsaved_change,
 )
 from engine.store.recovery.load_source import log_folders
 from engine.times import with_local_times
@@ -43,8 +46,9 @@ class Backup:
     (None: its own). ``settled`` says that the changes stay, whatever fails afterwards.
     """
 
-    def __init__(self, root: Path, writer: BackupWriter | None, config: MessageStoreConfig) -> None:
+    def __init__(self, root: Path, command: str, writer: BackupWriter | None, config: MessageStoreConfig) -> None:
         self.root = root
+        self.command = command
         self.config = config
         self.writer = writer
         self.disk: BackupDisk | None = BackupDisk(writer) if writer is not None else None
@@ -71,6 +75,19 @@ class Backup:
         finally:
             locks.release()
             own_disk.close()
+
+    def apply(self, patches: PatchList) -> None:
+        """Hold the locks and change the store as ``patches`` say. Without a backup a note in the store says meanwhile
+        that it is partly changed; it stays if this is stopped.
+
+        Raises :class:`engine.patching.patches.BadPatch` before anything is changed, ``OSError``.
+        """
+        with self.lock():
+            if self.disk is None:
+                check_patches(self.root, patches)
+                begin_unsaved_change(self.root, self.command)
+            apply_patches(self.root, patches, self.disk or RealDisk())
+            end_unsaved_change(self.root)
 
     def say(self, out: Output) -> None:
         """Name the folder, and how it is brought back."""
@@ -102,15 +119,16 @@ def backed_up(
     """
     refuse_undecoded(root, in_place=in_place)
     refuse_interrupted_change(root)
+    refuse_unsaved_change(root, args.command)
     refuse_linked_files(settle_folders(root, config).written, RealDisk())
     if not in_place:
         refuse_undecoded_modes(getattr(args, "config", None))
     if args.no_backup or not enabled:
-        yield Backup(root, None, config)
+        yield Backup(root, args.command, None, config)
         return
     logs = log_folders(StorePaths(root), config)
     writer = BackupWriter(root, args.command, logs, rewrites_log=rewrites_log)
-    backup = Backup(root, writer, config)
+    backup = Backup(root, args.command, writer, config)
     assert backup.disk is not None
     try:
         yield backup

@@ -41,7 +41,7 @@ from engine.inspection.batch_bodies import without_member_bodies
 from engine.inspection.capsule_masking import CapsuleMasking
 from engine.inspection.retention import disk_use_of
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.backup import find_interrupted_change
+from engine.mapped.backup import find_interrupted_change, find_unsaved_change
 from engine.mapped.reading import Reading
 from engine.sentences import sentence
 from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
@@ -177,6 +177,8 @@ class _Making:
         if interrupted is not None:
             directory.interrupted_command, directory.was_undone = interrupted.command, bool(interrupted.begun)
             directory.interrupted_backup = interrupted.folder.name
+        elif lock_state != "held":
+            directory.interrupted_command = find_unsaved_change(root)
         directory.files += self._list(root, "", (root.resolve(),))
         self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
         self.summary.store_bytes = sum(entry.size for entry in directory.files if stat.S_ISREG(entry.mode))

@@ -31,13 +31,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import StoreError
-from engine.files.atomic_file import sync_file, sync_file_system, sync_folder
+from engine.files.atomic_file import sync_file, sync_file_system, sync_folder, write_atomically
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span
 from engine.sentences import sentence
 
 JOURNAL = "kept.jsonl"
+NOTE = "storescope.changing"
+"""A file in a store while a command changes it without a backup."""
 FILES = "files"
 TREES = "trees"
 VERSION = 1
@@ -183,6 +185,32 @@ def find_interrupted_change(root: Path) -> BackupJournal | None:
         ):
             return journal
     return None
+
+
+def begin_unsaved_change(root: Path, command: str) -> None:
+    """Note in the store that ``command`` changes it without a backup; only :func:`end_unsaved_change` removes the note.
+
+    Raises ``OSError``; then nothing was changed.
+    """
+    write_atomically(root / NOTE, json.dumps({"command": command}))
+    sync_folder(root)
+
+
+def end_unsaved_change(root: Path) -> None:
+    """Remove the note of a change that is complete, if there is one. Raises ``OSError``."""
+    with suppress(FileNotFoundError):
+        (root / NOTE).unlink()
+        sync_folder(root)
+
+
+def find_unsaved_change(root: Path) -> str:
+    """Return the command that was stopped while it changed the store without a backup; "" for none. A command that is
+    still at work looks the same.
+    """
+    with suppress(OSError, ValueError):
+        entry = _parsed((root / NOTE).read_bytes())
+        return str(entry.get("command", "")) if entry is not None else ""
+    return ""
 
 
 def complete_length(content: bytes) -> int:

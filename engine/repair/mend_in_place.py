@@ -15,7 +15,7 @@ from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import dledger_source, without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.mapped.backup import BackupDisk, BackupWriter, read
+from engine.mapped.backup import BackupDisk, BackupWriter, end_unsaved_change, read
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.mapped.undo import take_back
@@ -108,6 +108,7 @@ def mend_in_place(
             locks.release()
         disk.close()
         writer.finish()
+        end_unsaved_change(path)
     except BaseException as error:
         disk.close()
         take_back(writer, error)

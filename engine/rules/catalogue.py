@@ -840,10 +840,17 @@ AB02 = _rule(
     "error",
     "A change of the store was interrupted",
     "A command that changes files was stopped before its end, or its undo was: some of its changes are made, others "
-    "are not. The backup folder beside the store has everything as it was.",
+    "are not. The backup folder beside the store has everything as it was, except after --no-backup.",
     "restore the backup with this command before a broker starts on the store, then repeat the change. To keep the "
     "store as it is, remove the backup folder.",
     needs=SEEN,
+    kinds={
+        "unsaved": Kind(
+            step="run repair again before a broker starts on the store: it plans anew from what it reads. To keep the "
+            "store as it is, remove this file.",
+            command=f"storescope repair {STORE} --apply",
+        )
+    },
 )
 DK02 = _rule(
     "DK02",

@@ -61,7 +61,10 @@ _DLEDGER = sentence("the other members of the DLedger group have the right entri
 
 LEFT: dict[str, Sentence] = {
     "AB01": sentence("nothing has to be mended: without this file the next start would not look for what a kill left"),
-    "AB02": sentence("the backup beside the store has everything as it was: storescope repair STORE --undo FOLDER"),
+    "AB02": sentence(
+        "the backup beside the store has everything as it was: storescope repair STORE --undo FOLDER; without a backup "
+        "(--no-backup) this plan completes the change"
+    ),
     "CF01": sentence("the rows behind the damage are gone, and no .bak has them: only a backup or a replica does"),
     "CF02": _UNRELIABLE,
     "CF03": sentence("the rows are gone, and no other file of the store has them: only a backup or a replica does"),

@@ -15,7 +15,7 @@ from engine.errors import LinkedFile, StoreError, Undecoded
 from engine.files.layout import StorePaths
 from engine.files.store_folders import lock_files, refuse_links_into_another_store, settle_folders
 from engine.mapped.abort_file import AbortFile
-from engine.mapped.backup import find_interrupted_change
+from engine.mapped.backup import NOTE, find_interrupted_change, find_unsaved_change
 from engine.mapped.disk import Disk, DiskLock
 from engine.mapped.folder_listing import ReadingListing
 from engine.mapped.reading import Reading
@@ -143,6 +143,21 @@ def refuse_interrupted_change(root: Path) -> None:
             undo=f"storescope repair {shlex.quote(str(root))} --undo {shlex.quote(str(backup.folder))}",
         )
         raise StoreError(message, file=str(backup.folder))
+
+
+def refuse_unsaved_change(root: Path, command: str) -> None:
+    """Raise :class:`StoreError` if another command was stopped while it changed the store without a backup. ``repair``
+    goes on from what it reads, whatever is made.
+    """
+    unsaved = find_unsaved_change(root)
+    if unsaved and command not in ("repair", unsaved):
+        message = sentence(
+            "nothing was changed: {command} --no-backup was interrupted, and the store is partly changed. Complete it "
+            "({repair}), or remove this file to keep the store as it is",
+            command=unsaved,
+            repair=f"storescope repair {shlex.quote(str(root))} --apply",
+        )
+        raise StoreError(message, file=str(root / NOTE))
 
 
 def lock_folders(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> DiskLock:

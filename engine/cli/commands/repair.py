@@ -29,8 +29,8 @@ from engine.errors import UsageError
 from engine.files.atomic_file import write_atomically
 from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
-from engine.mapped.disk import RealDisk
-from engine.patching.apply import apply_patches, check_patches
+from engine.mapped.backup import end_unsaved_change
+from engine.patching.apply import check_patches
 from engine.patching.patches import MoveFile, Patch, PatchList, RemoveFile, ResizeFile, WriteBytes, loads
 from engine.releases import Release
 from engine.repair.mend_in_place import empty_log_behind, refuse_to_write
@@ -271,16 +271,17 @@ def _mend_copy(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
 
 
 def _mend(args: argparse.Namespace, planned: _Planned, out: Output) -> int:
-    if not planned.patches:
-        return 0
     path = planned.path
+    if not planned.patches:
+        end_unsaved_change(path)
+        return 0
     with open_store(path, read_config(args), planned.patches) as store:
         config: MessageStoreConfig = derived_config(store)
     question = f"{number_of(len(planned.patches), 'place', 'places')} of {path} will be changed."
     if not ask_consent(args, [question], "Change the store?", empty_log=planned.empty_log):
         return 2
-    with backed_up(args, path, config, rewrites_log=True, in_place=True) as backup, backup.lock():
-        apply_patches(path, PatchList(planned.patches), backup.store_disk or RealDisk())
+    with backed_up(args, path, config, rewrites_log=True, in_place=True) as backup:
+        backup.apply(PatchList(planned.patches))
     out.record({"type": "patched", "path": str(path), "patches": len(planned.patches), "kept": backup.record})
     if not out.as_json:
         out.line(f"{shlex.quote(str(path))} was mended: {number_of(len(planned.patches), 'patch', 'patches')}.")

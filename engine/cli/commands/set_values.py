@@ -30,9 +30,7 @@ from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan, without_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
-from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
 from engine.repair.value_edits import ValueEdit, edit_checkpoint, edit_consumer_offset, edit_delay_offset
 from engine.sentences import sentence
@@ -106,8 +104,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if not ask_consent(args, lines, "Change it?", empty_log=without_log(store)):
             return 2
         config = derived_config(store)
-    with backed_up(args, path, config, in_place=True) as backup, backup.lock():
-        apply_patches(path, patches, backup.store_disk or RealDisk())
+    with backed_up(args, path, config, in_place=True) as backup:
+        backup.apply(patches)
     out.record({"type": "patched", "patches": len(patches), "kept": backup.record})
     out.line(f"{shlex.quote(str(path))} was changed: {number_of(len(patches), 'file', 'files')}.")
     backup.say(out)

@@ -18,7 +18,7 @@ from engine.inspection.check import tables as check_tables
 from engine.inspection.check.next_start import StartEffects
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
-from engine.mapped.backup import find_interrupted_change
+from engine.mapped.backup import NOTE, find_interrupted_change, find_unsaved_change
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, rules_of
 from engine.rules import catalogue
@@ -53,13 +53,21 @@ def interrupted_change(store: StoreSnapshot) -> Iterator[Finding]:
     if store.capsule is not None:  # it was looked for when the capsule was made
         directory = store.capsule.directory
         name, is_undo = directory.interrupted_command, directory.was_undone
-        folder = str(store.path.parent / directory.interrupted_backup)
+        folder = str(store.path.parent / directory.interrupted_backup) if directory.interrupted_backup else ""
     else:
         backup = find_interrupted_change(store.path)
-        if backup is None:
-            return
-        name, is_undo, folder = backup.command, bool(backup.begun), str(backup.folder)
+        name = backup.command if backup is not None else find_unsaved_change(store.path)
+        is_undo = backup is not None and backup.begun
+        folder = str(backup.folder) if backup is not None else ""
     if not name:
+        return
+    if not folder:
+        text = sentence(
+            "The command {command} --no-backup was interrupted: some of its changes are made, others are not, and the "
+            "bytes that it changed are saved nowhere",
+            command=name,
+        )
+        yield catalogue.AB02.finding(text, str(store.path / NOTE), None, {"command": name}, kind="unsaved")
         return
     text = sentence(
         "The undo of {command} was interrupted: the store is partly changed, and its backup is in {folder}"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
+import subprocess
+import sys
 
 import golden_stores
 import pytest
@@ -12,6 +16,7 @@ from undo_cases import kept_in, same
 
 from engine.cli.main import COMMANDS, build_parser, main
 from engine.inspection.snapshot import open_store
+from engine.mapped.backup import begin_unsaved_change
 from engine.mapped.store_lock import StoreLock
 
 
@@ -69,6 +74,51 @@ def test_a_store_is_mended_and_undone(broken, tmp_path, capsys):
     (folder,) = kept_in(tmp_path)
     assert main(["repair", str(broken), "--undo", str(folder), "--yes"]) == 0
     assert same(broken, before) == []
+
+
+KILLED_IN_THE_MIDDLE = """
+import os, signal, sys
+from engine.cli.main import main
+from engine.patching import apply
+make_change, count = apply._apply, 0
+
+def kill_at_the_second(*arguments):
+    global count
+    count += 1
+    if count == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    make_change(*arguments)
+
+apply._apply = kill_at_the_second
+main(sys.argv[1:])
+"""
+
+
+def test_a_kill_without_a_backup_is_named_until_the_store_is_mended(broken, tmp_path, capsys):
+    """``repair --apply --no-backup`` was killed between two changes. Nothing said that the store was half mended."""
+    command = ["repair", str(broken), "--apply", "--yes", "--no-backup"]
+    assert subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, *command]).returncode == -signal.SIGKILL
+    assert main(["check", str(broken), "--only", "AB02", "--json", "--quiet"]) == 1
+    finding = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert finding["message"].startswith("The command repair --no-backup was interrupted")
+    assert finding["command"] == f"storescope repair {shlex.quote(str(broken))} --apply"
+    assert main(["set-checkpoint", str(broken), "physicMsgTimestamp", "5", "--yes"]) == 3
+    assert "repair --no-backup was interrupted" in capsys.readouterr().err
+    assert main(["capsule", str(broken), "-o", str(tmp_path / "broken.capsule"), "--quiet"]) == 0
+    assert main(["check", str(tmp_path / "broken.capsule"), "--only", "AB02", "--quiet"]) == 1
+    assert main(command) == 0
+    assert main(["check", str(broken)]) == 0
+    assert kept_in(tmp_path) == []
+
+
+def test_a_kill_behind_the_last_change_is_named_until_nothing_is_left_to_mend(tmp_path, capsys):
+    root = healthy().write(tmp_path / "store")
+    begin_unsaved_change(root, "set-checkpoint")
+    assert main(["check", str(root), "--quiet"]) == 1
+    assert "AB02" in capsys.readouterr().out
+    assert main(["put", str(root), "--topic", "Orders", "--queue", "0", "--body", "x", "--yes"]) == 3
+    assert main(["repair", str(root), "--apply", "--yes"]) == 0
+    assert main(["check", str(root), "--quiet"]) == 0
 
 
 def test_patches_are_saved_and_used_again(broken, tmp_path, capsys):
