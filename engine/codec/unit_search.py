@@ -196,6 +196,17 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
+def is_tail(data: bytes, topic_width: int) -> bool:
+    """Return True if ``data`` is a topic and properties with their lengths, to the byte: what follows a body."""
+    length = int.from_bytes(data[:topic_width], "big")
+    topic_end = topic_width + length
+    if length <= 0 or topic_end + 2 > len(data):
+        return False
+    if int.from_bytes(data[topic_end : topic_end + 2], "big") != len(data) - topic_end - 2:
+        return False
+    return _is_topic(data[topic_width:topic_end]) and _are_pairs(data[topic_end + 2 :])
+
+
 class UnitTail(NamedTuple):
     """The end of a unit whose beginning is not there. ``size`` counts its topic's length field and what follows."""
 

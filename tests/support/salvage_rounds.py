@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from handmade_stores import START, write_queue
 from raw_units import raw_blank, raw_unit, with_property_crc
@@ -22,6 +23,9 @@ from engine.mapped.reading import Reading
 
 FILE_BYTES = 1 << 17
 PAGE = 4096
+SIZES = (10, 100, 300, 1000, 1000, 3000)
+LARGE_SIZES = (300, 1000, 9000, 100_000, 200_000)
+LARGE_FILE_BYTES, LARGEST = 1 << 21, 600_000
 TOPICS = ("Orders", "Payments", "名", "T" * 200)
 _MAGICS = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
 _WORDS = b"tea coffee order paid 4711 shipped customer O-1042 warehouse \n".split(b" ")
@@ -35,6 +39,7 @@ class WrittenStore:
     log: bytes
     units: dict[int, bytes]
     files: list[Path] = field(default_factory=list)
+    file_bytes: int = FILE_BYTES
 
 
 def text(rng: random.Random, size: int) -> bytes:
@@ -51,6 +56,8 @@ def write_store(
     largest: int = 9000,
     topics: Sequence[str] = TOPICS,
     crc_zero: float = 0.01,
+    file_bytes: int = FILE_BYTES,
+    sizes: Sequence[int] = SIZES,
 ) -> WrittenStore:
     """Write a store with units of every kind: both magics, IPv6 hosts, no body, magics and units in bodies, property
     CRCs, bodies without a CRC.
@@ -59,14 +66,14 @@ def write_store(
     units: dict[int, bytes] = {}
     queues: dict[tuple[str, int], list[bytes]] = {}
     time = START
-    while len(log) < FILE_BYTES * file_count - 20_000:
+    while len(log) < file_bytes * file_count - 2 * largest - 2000:
         time += rng.randrange(50)
         topic = rng.choice(topics)
         queue = queues.setdefault((topic, rng.randrange(2)), [])
         fields: dict[str, object] = {
             "topic": topic.encode(),
             "version": 2 if len(topic) > 127 else 1,
-            "body": _body(rng, units, largest),
+            "body": _body(rng, units, (*sizes, largest)),
             "queue_id": next(key[1] for key, entries in queues.items() if entries is queue),
             "queue_offset": len(queue),
             "sys_flag": rng.choice((0, 0, 0, 16, 32, 48)),
@@ -77,7 +84,7 @@ def write_store(
         }
         offset = len(log)
         unit = _unit(rng, offset, fields)
-        room = FILE_BYTES - offset % FILE_BYTES
+        room = file_bytes - offset % file_bytes
         if len(unit) + 8 > room:
             log += raw_blank(room).ljust(room, b"\0")
             offset = len(log)
@@ -86,10 +93,10 @@ def write_store(
         log += unit
         queue.append(struct.pack(">qiq", offset, len(unit), 0))
     (root / "commitlog").mkdir(parents=True)
-    store = WrittenStore(root, bytes(log).ljust(FILE_BYTES * file_count, b"\0"), units)
-    for start in range(0, len(store.log), FILE_BYTES):
+    store = WrittenStore(root, bytes(log).ljust(file_bytes * file_count, b"\0"), units, file_bytes=file_bytes)
+    for start in range(0, len(store.log), file_bytes):
         path = root / "commitlog" / f"{start:020d}"
-        path.write_bytes(store.log[start : start + FILE_BYTES])
+        path.write_bytes(store.log[start : start + file_bytes])
         store.files.append(path)
     for (topic, queue_id), entries in queues.items():
         write_queue(root / "consumequeue" / topic / str(queue_id), b"".join(entries), 20_000)
@@ -101,8 +108,8 @@ def _unit(rng: random.Random, offset: int, fields: dict[str, object]) -> bytes:
     return with_property_crc(unit) if len(fields["body"]) % 5 == 0 else unit  # type: ignore[arg-type]
 
 
-def _body(rng: random.Random, units: dict[int, bytes], largest: int) -> bytes:
-    size = rng.choice((10, 100, 300, 1000, 1000, 3000, largest))
+def _body(rng: random.Random, units: dict[int, bytes], sizes: Sequence[int]) -> bytes:
+    size = rng.choice(sizes)
     size = rng.randrange(size // 2, size)
     kind = rng.random()
     if kind < 0.03:
@@ -126,7 +133,7 @@ class Round:
 
 
 def _still_live(store: WrittenStore, offset: int) -> bool:
-    path, position = store.files[offset // FILE_BYTES], offset % FILE_BYTES
+    path, position = store.files[offset // store.file_bytes], offset % store.file_bytes
     unit = store.units[offset]
     return path.exists() and path.read_bytes()[position : position + len(unit)] == unit
 
@@ -311,6 +318,34 @@ def other_generation(rng: random.Random, store: WrittenStore, folder: Path) -> R
     return Round("other generation", _somewhere(store, [image]) | damage.wanted, [image, *damage.images])
 
 
+def in_pieces(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """A middle file with large messages is deleted; an image has its pages in order, in pieces of a few blocks, or all
+    of 16, with blocks of one kind between: random bytes, text, zeros, or another log.
+    """
+    number, path = 1, store.files[1]
+    data = path.read_bytes()
+    path.unlink()
+    other = write_store(random.Random(rng.random()), folder / "other", 2, host=2, file_bytes=1 << 20).log
+
+    def of_other_log(size: int) -> bytes:
+        start = rng.randrange(len(other) // PAGE // 2) * PAGE
+        return other[start : start + size]
+
+    is_even = rng.random() < 0.4
+    kind: Callable[[int], bytes] = rng.choice((rng.randbytes, lambda size: text(rng, size), bytes, of_other_log))
+    gap = rng.randrange(1, 4)
+    pieces, position = [kind(2 * PAGE)], 0
+    while position < len(data):
+        count = (16 if is_even else rng.randrange(10, 60)) * PAGE
+        pieces += [data[position : position + count], kind((gap if is_even else rng.randrange(1, 4)) * PAGE)]
+        position += count
+    image = folder / "image"
+    image.write_bytes(b"".join(pieces))
+    start = number * store.file_bytes
+    offsets = [offset for offset in store.units if start <= offset < start + store.file_bytes]
+    return Round(f"large messages in {'even' if is_even else 'any'} pieces", _wanted(store, offsets, [image]), [image])
+
+
 KINDS: tuple[Callable[[random.Random, WrittenStore, Path], Round], ...] = (
     overwritten,
     bits,
@@ -325,6 +360,10 @@ KINDS: tuple[Callable[[random.Random, WrittenStore, Path], Round], ...] = (
 )
 
 
+LARGE_KINDS = (in_pieces,)
+"""Kinds with messages of up to 600 KB."""
+
+
 @dataclass
 class Result:
     """What a round gave: units that had to be found, those that were missed, and rows that are no unit of the store."""
@@ -335,11 +374,16 @@ class Result:
     invented: list[Salvaged]
 
 
-def play(seed: int, folder: Path, *, file_count: int = 4, kind: int | None = None) -> Result:
+def play(seed: int, folder: Path, *, file_count: int = 4, kind: int | None = None, is_large: bool = False) -> Result:
     """Write a store, damage it, search it, and compare the rows with the truth."""
     rng = random.Random(seed)
-    store = write_store(rng, folder / "store", file_count)
-    played = KINDS[seed % len(KINDS) if kind is None else kind](rng, store, folder)
+    kinds: Sequence[Callable[[random.Random, WrittenStore, Path], Round]] = KINDS
+    shape: dict[str, Any] = {}
+    if is_large:
+        kinds, file_count = LARGE_KINDS, 3
+        shape = {"file_bytes": LARGE_FILE_BYTES, "sizes": LARGE_SIZES, "largest": LARGEST}
+    store = write_store(rng, folder / "store", file_count, **shape)
+    played = kinds[seed % len(kinds) if kind is None else kind](rng, store, folder)
     rows = salvage(store.root, played.images)
     right, invented = set(), []
     for row in rows:

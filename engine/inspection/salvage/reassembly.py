@@ -16,14 +16,28 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby, islice, takewhile
 from typing import NamedTuple
+
+import numpy as np
 
 from engine.callbacks import Cancelled
 from engine.codec import dledger
+from engine.codec.compression import COMPRESSED, unpack
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6, Frame, check_frame
-from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, EndVerdict, UnitHead, judge_end, read_head
+from engine.codec.page_choice import MAX_COMBINATIONS, PageChoice, find_breaks, least_alike, raw_crc
+from engine.codec.unit_flavours import BY_MAGIC
+from engine.codec.unit_search import (
+    FOLLOWING_BYTES,
+    HEAD_BYTES,
+    PAGE_BYTES,
+    EndVerdict,
+    UnitHead,
+    is_tail,
+    judge_end,
+    read_head,
+)
 from engine.inspection.salvage.sources import Source, StoreUnits
 from engine.inspection.salvage.unit_runs import Finds, UnitRun
 
@@ -32,7 +46,19 @@ MAX_SKIPPED_PAGES = 48
 """Blocks of other files between two of the log's, where nothing says how many there are."""
 MAX_ATTEMPTS = 3000
 """Combinations of pages that are tried for one unit."""
-_MAX_ATTEMPT_BYTES = 512 << 20
+_MAX_ATTEMPT_BYTES = 64 << 20
+MAX_LEFT_OUT_PAGES = 512
+"""Pages of other files between the first and the last page of a unit."""
+_SMALL_SPAN_PAGES = 32
+_MAX_LARGE_BYTES = 4 << 30
+"""Bytes in which pages of large units are searched, in all: a bound for images with many units that are not whole."""
+_MIN_SAMPLE_BYTES = 256
+_MAX_CHOICES = 16
+_MAX_PLAIN_SURPLUS = 1
+_MAX_BREAKS = 40
+_MORE_IF_PACKED = 5
+"""A compressed body proves itself once more, so 32 times as many choices may be tried."""
+_FEW_CHOICES = 1 << 12
 _MAX_CACHED_PAGES = 4096
 _OVERLAPPING_RUNS = 32
 _MAX_ORPHANS = 64
@@ -80,6 +106,8 @@ class Reassembly:
         self._runs = runs
         self._starts = [run.physical_offset for run in runs]
         self._max_ends = list(accumulate((run.end_offset for run in runs), max))
+        self._claimed: dict[int, tuple[list[int], list[int]]] = {}
+        self._large_bytes = 0
         self._heads: dict[tuple[int, PagePlace], int] = {}
         self._page_heads: dict[int, list[PagePlace]] = {}
         self._note_heads()
@@ -190,8 +218,18 @@ class Reassembly:
                     yield places
 
     def _solve_body(self, offset: int, size: int, head_places: list[PagePlace]) -> Reassembled | None:
+        for choices in (self._middles(offset, size, head_places), self._any_places(offset, size, head_places)):
+            unit = self._first_proven(offset, size, choices)
+            if unit is not None:
+                return unit
+        return None
+
+    def _any_places(self, offset: int, size: int, head_places: list[PagePlace]) -> Iterator[list[PagePlace]]:
         limit = max(min(MAX_ATTEMPTS, _MAX_ATTEMPT_BYTES // size), 8)
-        for places in self._tries(offset, size, head_places[0], limit, head_places):
+        return self._tries(offset, size, head_places[0], limit, head_places)
+
+    def _first_proven(self, offset: int, size: int, choices: Iterator[list[PagePlace]]) -> Reassembled | None:
+        for places in choices:
             data = self._bytes(offset, size, places)
             if _frame_of_unit(data, offset, size) is None:
                 continue
@@ -204,6 +242,137 @@ class Reassembly:
             if end == "open" and len(solved.pieces) > 1:
                 self.open_ends.append(solved)
         return None
+
+    # -- the middle of a body
+
+    def _middles(self, offset: int, size: int, head_places: list[PagePlace]) -> Iterator[list[PagePlace]]:
+        """Yield places for the pages of a unit whose beginning is at ``head_places``, with a body that has its CRC: the
+        pages that are wanted lie, in their order, between its head and a tail that fits.
+        """
+        first, page_count = offset // PAGE_BYTES, len(head_places)
+        head = self._bytes(offset, (first + page_count) * PAGE_BYTES - offset, head_places)
+        body, length, stored_crc = _body_of(head)
+        middle = (offset + body + length) // PAGE_BYTES - first - page_count
+        if body > len(head) or not 0 < length <= size - body or not stored_crc or middle < 1:
+            return
+        body_end = offset + body + length
+        tail_size = body_end % PAGE_BYTES
+        for tail_places in self._tails(body_end, offset + size, head_places[-1], head):
+            tail = self._bytes(body_end - tail_size, tail_size, tail_places)
+            last, target = head_places[-1], tail_places[0]
+            position = (first + page_count) * PAGE_BYTES + last.shift
+            span = ((body_end - tail_size) + target.shift - position) // PAGE_BYTES
+            if last.source != target.source or not middle <= span <= middle + MAX_LEFT_OUT_PAGES:
+                continue
+            if span > _SMALL_SPAN_PAGES:
+                self._large_bytes += span * PAGE_BYTES
+                if self._large_bytes > _MAX_LARGE_BYTES:
+                    return
+            for numbers in self._chosen(last.source, position, span, middle, (head[body:], tail), stored_crc, head):
+                middle_places = [
+                    PagePlace(last.source, last.shift + (number - index) * PAGE_BYTES)
+                    for index, number in enumerate(numbers)
+                ]
+                yield [*head_places, *middle_places, *tail_places]
+
+    def _tails(self, body_end: int, end: int, last: PagePlace, head: bytes) -> Iterator[list[PagePlace]]:
+        """Yield places for the pages from the one with the body's end on, where a topic and properties fit."""
+        first_page, last_page = body_end // PAGE_BYTES, (end - 1) // PAGE_BYTES
+        count = last_page - first_page + 1
+        width = BY_MAGIC[int.from_bytes(head[4:8], "big")].topic_width
+        index = bisect_left(self._starts, end)
+        named = [
+            PagePlace(run.source, run.shift)
+            for run in takewhile(lambda run: run.physical_offset == end, islice(self._runs, index, None))
+        ]
+        named += [PagePlace(*place) for place in self._page_heads.get(end // PAGE_BYTES, [])[:_MAX_PAGE_HEADS]]
+        is_likely = {place for place in named if _is_aligned(place, last)}
+        blind = (PagePlace(last.source, last.shift + skip * PAGE_BYTES) for skip in range(1, MAX_LEFT_OUT_PAGES + 1))
+        size = self._sources[last.source].file.size
+        for place in dict.fromkeys([*is_likely, *takewhile(lambda place: body_end + place.shift < size, blind)]):
+            befores = [place]
+            if count > 1 and place.source == last.source and place in is_likely:
+                skips = range(1, min((place.shift - last.shift) // PAGE_BYTES, MAX_SKIPPED_PAGES) + 1)
+                befores += [PagePlace(place.source, place.shift - skip * PAGE_BYTES) for skip in skips]
+            for before in befores:
+                for cut in range(1, count) if before != place else (0,):
+                    places = [*[before] * cut, *[place] * (count - cut)]
+                    if is_tail(self._bytes(body_end, end - body_end, places), width):
+                        yield places
+
+    def _chosen(
+        self,
+        source: int,
+        position: int,
+        span: int,
+        count: int,
+        ends: tuple[bytes, bytes],
+        body_crc: int,
+        head: bytes,
+    ) -> Iterator[list[int]]:
+        """Yield the numbers of ``count`` pages of the ``span`` from ``position`` on with which the body has its CRC, if
+        only one choice has it.
+
+        Pages that are known to be of other files are left out first, then zeros, then those that are least like the
+        body's bytes, then any.
+        """
+        data = np.frombuffer(
+            self._sources[source].file.read(position, span * PAGE_BYTES).ljust(span * PAGE_BYTES, b"\0"), np.uint8
+        ).reshape(span, PAGE_BYTES)
+        registers = np.array([raw_crc(page) for page in data], np.uint32)  # type: ignore[arg-type]
+        everything = set(range(span))
+        other_files = self._claimed_pages(source, position, span)
+        zeros = set(np.flatnonzero(~data.any(axis=1)).tolist())
+        sample = np.frombuffer(ends[0] + ends[1], np.uint8)
+        candidates = [everything - other_files, everything - other_files - zeros]
+        for usable in (everything, everything - other_files):
+            numbers = sorted(usable)
+            if len(numbers) > count and len(sample) >= _MIN_SAMPLE_BYTES:
+                unlike = least_alike(data[numbers], sample, len(numbers) - count)
+                candidates.append(usable - {numbers[number] for number in unlike})
+        candidates.append(everything)
+        sys_flag = int.from_bytes(head[36:40], "big")
+        limit = MAX_COMBINATIONS << (_MORE_IF_PACKED if sys_flag & COMPRESSED else 0)
+        tried: list[set[int]] = []
+        for usable in candidates:
+            if len(usable) < count or usable in tried:
+                continue
+            tried.append(usable)
+            numbers = sorted(usable)
+            choice = PageChoice(registers[numbers], count, *ends, body_crc)
+            choices = choice.iter_choices(limit)
+            if len(numbers) - count > _MAX_PLAIN_SURPLUS:
+                breaks = find_breaks(data[numbers])
+                if len(breaks) <= _MAX_BREAKS:
+                    choices = chain(choice.iter_choices_at(breaks), choices)
+            pages = {tuple(numbers[number] for number in chosen) for chosen in islice(choices, _MAX_CHOICES)}
+            contents = {data[list(chosen)].tobytes(): chosen for chosen in pages}
+            if sys_flag & COMPRESSED:
+                contents = {
+                    content: chosen
+                    for content, chosen in contents.items()
+                    if unpack(ends[0] + content + ends[1], sys_flag).note is None or choice.combinations < _FEW_CHOICES
+                }
+            if len(contents) == 1:
+                yield list(next(iter(contents.values())))
+                return
+
+    def _claimed_pages(self, source: int, position: int, span: int) -> set[int]:
+        """Return the numbers of the pages that hold units or heads: those of a body hold none, unless it is a log."""
+        if source not in self._claimed:
+            places = [(run.position, run.end_position) for run in self._finds.runs if run.source == source]
+            places += [
+                (head.position, head.position + HEAD_BYTES) for head in self._finds.heads if head.source == source
+            ]
+            places.sort()
+            self._claimed[source] = [start for start, _ in places], list(accumulate((end for _, end in places), max))
+        starts, ends = self._claimed[source]
+        stop = position + span * PAGE_BYTES
+        pages: set[int] = set()
+        for index in range(bisect_left(ends, position + 1), bisect_left(starts, stop)):
+            first, last = starts[index] - position, ends[index] - 1 - position
+            pages.update(range(max(first // PAGE_BYTES, 0), min(last // PAGE_BYTES, span - 1) + 1))
+        return pages
 
     def _judge_end(self, data: bytes, offset: int, last_place: PagePlace) -> EndVerdict:
         position = offset + len(data) + last_place.shift
@@ -349,13 +518,19 @@ def _frame_of_unit(data: bytes, offset: int, size: int) -> Frame | None:
     """Return the frame of ``data`` if it is a unit of ``size`` bytes at ``offset`` whose body matches its CRC."""
     if len(data) != size or _I64.unpack_from(data, 28)[0] != offset:
         return None
-    sys_flag = int.from_bytes(data[36:40], "big")
-    start = 88 + (12 if sys_flag & BORN_HOST_V6 else 0) + (12 if sys_flag & STORE_HOST_V6 else 0)
-    length = int.from_bytes(data[start - 4 : start], "big", signed=True)
-    if length and crc31(data[start : start + max(length, 0)]) != int.from_bytes(data[8:12], "big"):
+    start, length, stored_crc = _body_of(data)
+    if length and crc31(data[start : start + max(length, 0)]) != stored_crc:
         return None
     frame = check_frame(data, 0, size)
     return None if isinstance(frame, str) or frame.size != size else frame
+
+
+def _body_of(head: bytes) -> tuple[int, int, int]:
+    """Return the position and length of a unit's body, and the CRC that is stored for it."""
+    sys_flag = int.from_bytes(head[36:40], "big")
+    start = 88 + (12 if sys_flag & BORN_HOST_V6 else 0) + (12 if sys_flag & STORE_HOST_V6 else 0)
+    length = int.from_bytes(head[start - 4 : start], "big", signed=True)
+    return start, length, int.from_bytes(head[8:12], "big")
 
 
 def _is_aligned(place: PagePlace, previous: PagePlace) -> bool:
