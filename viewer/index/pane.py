@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
@@ -112,7 +112,8 @@ class IndexPane(Pane):
     def _connect(self) -> None:
         self.form.traceRequested.connect(self.trace)
         self.form.copyRequested.connect(self._copy_command)
-        self.form.messageRequested.connect(self._ask_where)
+        self.form.messageRequested.connect(lambda: self._look_for("where"))
+        self.form.conversationRequested.connect(lambda: self._look_for("conversation"))
         self.files.rowChosen.connect(self._file_chosen)
         self.steps.rowChosen.connect(self._step_chosen)
         self.canvas.chosen.connect(self._card_chosen)
@@ -320,10 +321,10 @@ class IndexPane(Pane):
 
     # ---- the trace ---------------------------------------------------------------------------------------------------
 
-    def _ask_where(self) -> None:
-        """Look for the message whose key is in the form."""
+    def _look_for(self, view: Literal["where", "conversation"]) -> None:
+        """Open another view with the key of the form."""
         key = key_text(self.form.key.text().strip(), self.form.index_type.currentData())
-        self.placeRequested.emit(Place("where", topic=self.form.topic.text().strip() if key else "", key=key))
+        self.placeRequested.emit(Place(view, topic=self.form.topic.text().strip() if key else "", key=key))
 
     def _ask_from(self, place: Place) -> None:
         question = self.form.question()

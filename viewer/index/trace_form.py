@@ -12,7 +12,7 @@ from engine.codec.index_keys import KEY, TAG, TAG_PREFIX, UNIQUE_KEY, key_text
 from viewer.index.trace_lanes import TraceQuery
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
-from viewer.pane.view_tabs import CHAIN, SearchTabs
+from viewer.pane.view_tabs import CHAIN, MESSAGE, SearchTabs
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, ElidedLine, Field, Label, ThemedPanel
 from viewer.widgets.boxes import fill, fixed_row, wrapped_row
@@ -30,12 +30,13 @@ class TraceForm(ThemedPanel):
     """The form.
 
     Emits ``traceRequested(question)`` on the button and on Enter in a field, ``copyRequested()`` for the same command,
-    ``messageRequested()`` to search the text of the field as a message.
+    ``messageRequested()`` to search the text of the field as a message, ``conversationRequested()`` to follow it.
     """
 
     traceRequested = Signal(object)
     copyRequested = Signal()
     messageRequested = Signal()
+    conversationRequested = Signal()
 
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
@@ -65,7 +66,7 @@ class TraceForm(ThemedPanel):
         self._command = Button(tr("Copy as command"), "flat")
         self._command.clicked.connect(self.copyRequested)
         tabs = SearchTabs("trace.tabs", CHAIN)
-        tabs.otherViewChosen.connect(lambda _key: self.messageRequested.emit())
+        tabs.otherViewChosen.connect(self._open_other_tab)
         self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
         max_label = _name(tr("At most"))
         line = wrapped_row(
@@ -90,6 +91,9 @@ class TraceForm(ThemedPanel):
         fill(lay, (line, self._fault))
         self._fit()
         follow(self, self._fit)
+
+    def _open_other_tab(self, key: str) -> None:
+        (self.messageRequested if key == MESSAGE else self.conversationRequested).emit()
 
     def offer_topics(self, topics: list[str]) -> None:
         """Complete these while a topic is typed."""

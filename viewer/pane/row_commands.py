@@ -210,6 +210,8 @@ def _place(command: str, facts: Facts) -> Place | None:
         return places.queue(facts.topic, facts.queue_id, facts.queue_offset)
     if command == "follow.trace":
         return places.trace(facts.topic, facts.key)
+    if command == "follow.conversation":
+        return Place("conversation", key=sought(facts))
     return Place("where", key=sought(facts)) if command == "follow.where" else None
 
 

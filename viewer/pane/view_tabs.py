@@ -1,7 +1,8 @@
 """Tabs whose pages belong to two views. Both views show the same tabs, so that one subject can be seen in two ways.
 
-Cluster and Requests share the tabs Lines, Tables, Rebalance and Requests. Where and Trace share the tabs for what
-to look for. Queues and Waiting share the tabs for entries and for messages that wait in the queues of the broker.
+Cluster and Requests share the tabs Lines, Tables, Rebalance and Requests. Where, Conversation and Trace share the tabs
+for what to look for. Queues and Waiting share the tabs for entries and for messages that wait in the queues of the
+broker.
 """
 
 from __future__ import annotations
@@ -56,16 +57,22 @@ class ClusterTabs(ViewTabs):
         self.placeRequested.emit(Place("requests") if key == REQUESTS else Place("cluster", field=key))
 
 
-MESSAGE, CHAIN = "message", "chain"
-TRACE_TAB_TITLES = ((MESSAGE, words("One message")), (CHAIN, words("Key's chain")))
+MESSAGE, CONVERSATION, CHAIN = "message", "conversation", "chain"
+SEARCH_TAB_TITLES = (
+    (MESSAGE, words("One message")),
+    (CONVERSATION, words("Conversation")),
+    (CHAIN, words("Key's chain")),
+)
 
 
 class SearchTabs(ViewTabs):
-    """The tabs of Where and Trace: look for a message, or for the chain of a key in the index."""
+    """The tabs of Where, Conversation and Trace: look for a message, follow it, or see the chain of a key."""
 
     def __init__(self, name: str, own_key: str) -> None:
-        super().__init__(name, TRACE_TAB_TITLES, (own_key,))
-        self.setToolTip(tr("Look for one message by any name of it, or for the chain of a key in the index files"))
+        super().__init__(name, SEARCH_TAB_TITLES, (own_key,))
+        self.setToolTip(
+            tr("Where one message is; all units of a key in order; or the chain of a key in the index files")
+        )
 
 
 ENTRIES_TAB, WAITING_TAB = "queue", "waiting"

@@ -36,6 +36,7 @@ Kind = Literal[
     "abort",
     "filter",
     "where",
+    "conversation",
     "bookmarks",
     "pipeline",
     "cluster",
@@ -152,7 +153,7 @@ def text_of(place: Place) -> str:
             tail = "/".join(str(part) for part in parts if part is not None and part != "")
         case "trace":
             tail = f"{place.topic}/{place.key}" if place.topic and place.key else ""
-        case "where":
+        case "where" | "conversation":
             tail = place.key
         case "index" if place.part and place.offset is not None:
             tail = f"{place.name}/{place.part}/{place.offset}"
@@ -208,8 +209,8 @@ def _parse_form(kind: str, tail: str, text: str) -> Place | Search:
             if len(parts) == 2 and parts[0] in {"slot", "entry"} and (number := parse_number(parts[1])) is not None:
                 return index(name, parts[0], number)
             return index(tail)
-        case "where":
-            return Place("where", key=tail)
+        case "where" | "conversation":
+            return Place(kind, key=tail)
         case _:
             return Place(kind, name=tail)  # type: ignore[arg-type]
 

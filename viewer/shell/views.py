@@ -127,6 +127,16 @@ VIEWS = (
         begins=True,
     ),
     View(
+        "conversation",
+        "view.conversation",
+        words("Conversation"),
+        "requests",
+        "Ctrl+Alt+I",
+        "viewer.conversation.pane:ConversationPane",
+        asks=words("Follow a conversation…"),
+        begins=True,
+    ),
+    View(
         "waiting",
         "view.waiting",
         words("Waiting"),

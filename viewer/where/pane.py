@@ -16,7 +16,7 @@ from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import table_commands
-from viewer.pane.view_tabs import MESSAGE, SearchTabs
+from viewer.pane.view_tabs import CHAIN, MESSAGE, SearchTabs
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
@@ -117,7 +117,7 @@ class WherePane(Pane):
         form.setLayout(line)
         line.setContentsMargins(px(12), 0, px(8), 1)
         tabs = SearchTabs("where.tabs", MESSAGE)
-        tabs.otherViewChosen.connect(lambda _key: self._ask_trace())
+        tabs.otherViewChosen.connect(self._open_other_tab)
         fill(
             line,
             (
@@ -131,9 +131,11 @@ class WherePane(Pane):
         )
         return form
 
-    def _ask_trace(self) -> None:
-        """Open the trace of the key in the form."""
-        self.placeRequested.emit(places.trace(self.topic.text().strip(), self.field.text().strip()))
+    def _open_other_tab(self, key: str) -> None:
+        """Open the conversation or the chain of the key in the form."""
+        text, topic = self.field.text().strip(), self.topic.text().strip()
+        place = places.trace(topic, text) if key == CHAIN else Place("conversation", topic=topic, key=text)
+        self.placeRequested.emit(place)
 
     def _field(self, name: str, hint: str, width: int) -> Field:
         field = Field(hint, code=True, width=width)

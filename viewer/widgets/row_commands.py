@@ -145,6 +145,7 @@ ROW_COMMANDS = (
     ),
     RowCommand("follow.trace", words("Trace this key"), FOLLOW, _needs(lambda f: f.topic and f.key, NO_KEY)),
     RowCommand("follow.where", words("Where is it?"), FOLLOW, _needs(sought, NO_ID)),
+    RowCommand("follow.conversation", words("Follow the conversation"), FOLLOW, _needs(sought, NO_ID)),
     RowCommand(
         "follow.next",
         words("Next with the same key"),
@@ -234,6 +235,7 @@ NEEDS_STORE = frozenset(
         "go.entry",
         "follow.trace",
         "follow.where",
+        "follow.conversation",
         "follow.next",
         "keep.bookmark",
         "keep.mark",
@@ -267,6 +269,7 @@ MESSAGES = frozenset(
         "row",
         "waiting",
         "timelineEvent",
+        "conversationStep",
     )
 )
 """Kinds of rows that are about messages. Their menus have all parts."""
@@ -334,6 +337,7 @@ VALUES = frozenset(
         "requestField",
         "requestTalk",
         "frame",
+        "conversationHit",
         "servedCode",
         "servedClient",
     )
@@ -379,9 +383,8 @@ def facts_of(
         offset = next((p.offset for p in places if _is(p, "log") and p.offset is not None), None)  # type: ignore[attr-defined]
     topic, queue_id, queue_offset = _entry(row, places)
     keys = field_of("keys")(row) or field_of("key")(row)
-    first_key = (
-        keys[0] if isinstance(keys, list) and keys else keys.split()[0] if isinstance(keys, str) and keys else ""
-    )
+    key_texts = keys.split() if isinstance(keys, str) else keys if isinstance(keys, list | tuple) else ()
+    first_key = key_texts[0] if key_texts else ""
     size = field_of("size")(row) if kind.name == "unit" else None
     return Facts(
         kind.name,

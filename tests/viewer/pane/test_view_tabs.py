@@ -57,7 +57,7 @@ def test_where_and_trace_share_the_sought_key(run, window, golden) -> None:
         assert window.view == "where"
         field = window.findChild(QLineEdit, "where.topic")
         assert (where.field.text(), field.text()) == ("SO-000421", "OrderPaid")
-        where._ask_trace()
+        where._open_other_tab("chain")
         assert window.history.current == trace("OrderPaid", "SO-000421")
 
     run(look())

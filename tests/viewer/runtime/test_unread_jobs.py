@@ -17,6 +17,7 @@ from engine.errors import CannotRead
 from engine.inspection.samples import sample
 from engine.lab.pipe_frames import Frame, pack
 from engine.mapped.reading import Unread, read_through
+from viewer.conversation.conversation_work import ConversationQuery
 from viewer.log.export_work import ExportPlan
 from viewer.log.resend_work import ResendChoice
 from viewer.queues.verdict_work import Verdicts
@@ -45,6 +46,10 @@ JOBS: dict[str, tuple[str, Args]] = {
     "runtime.store_work:check": ("index", lambda _tmp: ()),
     "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),
     "queues.verdict_work:count": ("commitlog", lambda _tmp: ([(("StockReserved", 0), Verdicts())], 100)),
+    "conversation.conversation_work:read_rows": (
+        "commitlog",
+        lambda _tmp: (ConversationQuery("nowhere to be found"),),
+    ),
     "where.work:where_of": ("commitlog", lambda _tmp: (WhereQuery("nowhere to be found"),)),
     "findings.repair_work:plan": ("commitlog", lambda _tmp: ((),)),
     "findings.repair_work:judge": ("commitlog", lambda _tmp: ((),)),

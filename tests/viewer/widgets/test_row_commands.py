@@ -48,6 +48,7 @@ def test_a_message_can_be_followed_kept_copied_and_exported():
         "go.entry",
         "follow.trace",
         "follow.where",
+        "follow.conversation",
         "follow.next",
         "keep.bookmark",
         "keep.mark",
