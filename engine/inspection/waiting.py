@@ -27,6 +27,7 @@ from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
+from engine.inspection.check.timer import offsets_read_later
 from engine.inspection.groups import Permissions, open_checkpoints, read_permissions, split_retry_topic
 from engine.inspection.rocksdb_rows import MessageRow
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
@@ -307,9 +308,13 @@ def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
             left_wheel.append(message)
     reader.require_all_read()
     delivered, damage = _delivered(store, left_wheel)
+    read_later = offsets_read_later(store, reach.read_to) if left_wheel and not reach.has_rows else frozenset()
     for message in left_wheel:
         offset = delivered.get((message.unique_key or "", message.for_topic or ""), -1)
         if message.unique_key in keys_of_rows or offset > (message.physical_offset or 0):
+            continue
+        if message.physical_offset in read_later:
+            yield message
             continue
         if damage is not None:
             raise CannotRead(

@@ -558,6 +558,20 @@ def offsets_in_timer_log(store: StoreSnapshot) -> set[int]:
     return {offset for _, rows in _units(sequence) for offset in rows["physical_offset"].tolist()}
 
 
+def offsets_read_later(store: StoreSnapshot, read_time: int) -> set[int]:
+    """Offsets (bytes of the log) of the messages with a unit of the timer log in a slot of ``read_time`` (ms) or later:
+    the timer still reaches them, even if they were due before. Raises :class:`CannotRead`.
+    """
+    sequence = store.timer_log()
+    if sequence is None:
+        return set()
+    offsets: set[int] = set()
+    for _, rows in _units(sequence):
+        is_later = rows["write_time"].astype(np.int64) + rows["delay"] >= read_time
+        offsets.update(rows["physical_offset"][is_later].tolist())
+    return offsets
+
+
 def _patch(position: int, value: int) -> str:
     """The command that puts a number of 8 bytes into timercheck."""
     octal = "".join(f"\\{byte:03o}" for byte in value.to_bytes(8, "big"))

@@ -22,6 +22,7 @@ from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.errors import CorruptUnit, StoreError, Undecoded
+from engine.inspection.check.timer import offsets_read_later
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
 from engine.inspection.groups import Permissions, read_permissions
@@ -197,6 +198,9 @@ class FactFinder:
             evidence.append(self._last_start(due))
             return False
         if due > self._newest_time - SETTLE_MS:
+            return False
+        if unit.offset in offsets_read_later(self._store, check.last_read_time):
+            evidence.append(self._last_start(check.last_read_time))
             return False
         statement = sentence(
             "the timer has read up to {time}, and the log does not have the message again",

@@ -11,12 +11,15 @@ from engine.codec import timer
 from engine.config import MessageStoreConfig
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
+from engine.inspection.waiting import find_waiting
+from engine.inspection.where.evidence import where
 from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
 from engine.repair.repair import Repair
 from engine.repair.timer_state import repair_timers
 from engine.rules.findings import Finding
+from engine.times import local_time_text
 
 FILE_BYTES = 520
 DAY_MS = 86_400_000
@@ -86,6 +89,26 @@ def test_a_unit_is_written_for_each_message_that_waits(tmp_path):
     assert timer_check(root) == timer.TimerCheck(now, 0, 7, 7, 5, 6, 7)
     with open_store(root) as opened:
         assert not {item.id for item in check(opened) if isinstance(item, Finding)} & {"TM01", "TM03", "TM04", "TM05"}
+
+
+def test_where_and_waiting_know_that_a_mended_timer_delivers_what_is_overdue(tmp_path):
+    """The timer log has it in the slot that is read next. Both said that the timer had passed over it for good."""
+    root = tmp_path / "store"
+    store, _ = with_timers(root)
+    (root / "timerlog").mkdir()
+    (root / "timerlog" / f"{0:020d}").write_bytes(bytes(FILE_BYTES))
+    assert mended(root) is not None
+    with open_store(root) as opened:
+        rows = find_waiting(opened, kinds=("timer",)).rows
+        assert [(row.unique_key, row.state) for row in rows] == [
+            ("K1", "overdue"),
+            ("K4", "waiting"),
+            ("K6", "waiting"),
+        ]
+        (answer,) = where(opened, "rmq_sys_wheel_timer/0/1")
+        assert answer.verdict == "delayed"
+        last_start = local_time_text(store.time // 1000 * 1000 + timer.CATCH_UP_SLOTS * 1000)
+        assert f"a broker that starts later than {last_start} passes over it" in [row.holds for row in answer.evidence]
 
 
 def test_a_start_goes_on_behind_the_last_message_although_it_was_delivered(tmp_path):
