@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from engine.sentences import plural, sentence
 
 _HEAD = struct.Struct(">hqqh")
@@ -93,6 +95,26 @@ def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqE
     return CqExtUnit(
         base + position, size, tags_code, store_timestamp, bytes(buf[position + MIN_UNIT_BYTES : position + size])
     )
+
+
+def overrun(buf: bytes | bytearray | memoryview) -> int | None:
+    """Return the position of the unit of one file whose length goes beyond the file; None if there is none.
+
+    A broker does not start with it: it jumps from unit to unit by their lengths alone.
+    """
+    position, last = 0, len(buf) - _SIZE.size
+    while position <= last:
+        size = int.from_bytes(buf[position : position + _SIZE.size], "big", signed=True)
+        if size <= 0:
+            return None
+        count = (last - position) // size + 1
+        sizes = np.ndarray((count,), ">i2", buf, position, (size,))  # most units of a file have one length
+        others = np.flatnonzero(sizes != size)
+        run = int(others[0]) if len(others) else count
+        if position + run * size > last:
+            return position + (run - 1) * size
+        position += run * size
+    return None
 
 
 def walk(buf: bytes | bytearray | memoryview, base: int, start: int = 0) -> Iterator[CqExtUnit | CqExtStop]:

@@ -1002,7 +1002,8 @@ class StoreSnapshot:
             for queue in queues.values():
                 if queue.kind == "simple" and queue.files:
                     sizes[queue.sequence.file_size] = sizes.get(queue.sequence.file_size, 0) + 1
-        queue_size = max(sizes, key=lambda s: sizes[s]) if sizes else 0
+        configured = self._configured_size("mappedFileSizeConsumeQueue") or 0
+        queue_size = max(sizes, key=lambda s: sizes[s]) if sizes else configured
         sources["mappedFileSizeConsumeQueue"] = self._size_source(
             "mappedFileSizeConsumeQueue", queue_size, sum(sizes.values())
         )

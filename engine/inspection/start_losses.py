@@ -29,7 +29,7 @@ from engine.inspection.deleted_topics import topics_known
 from engine.inspection.older_front import older_front
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import light_offsets
+from engine.inspection.tables import fills_light_queues
 from engine.releases import rules_of
 from engine.rules.dispatch_rules import light_entries, names_light_queues
 from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, QueueState, RecoveryPlan
@@ -155,8 +155,8 @@ class _LightEntry(NamedTuple):
 
 
 def _has_light_queues(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
-    """Return True if units have entries in further queues: such folders exist, or groups that read them."""
-    return any(queue.topic.startswith(LMQ_PREFIX) for queue in plan.queues) or light_offsets(store) > 0
+    """Return True if units have entries in further queues: such folders exist, or the broker makes them."""
+    return any(queue.topic.startswith(LMQ_PREFIX) for queue in plan.queues) or fills_light_queues(store)
 
 
 def _light_entries(columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> Iterator[_LightEntry]:
@@ -416,7 +416,7 @@ class _Tally:
         rows: NDArray[np.intp],
         offsets: NDArray[np.int64] | None = None,
     ) -> None:
-        sizes = _batch_sizes(columns, rows)
+        sizes = batch_sizes(columns, rows)
         offsets = columns.queue_offset[rows] if offsets is None else offsets
         times = columns.store_timestamp[rows]
         first_unit, last_unit = int(columns.offset[rows[0]]), int(columns.offset[rows[-1]])
@@ -443,8 +443,8 @@ class _Tally:
         return Loss(queues, examined_from, self._first, self._last)
 
 
-def _batch_sizes(columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Number of messages in each unit: 1, or the number that a batch unit states."""
+def batch_sizes(columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the number of messages in each unit: 1, or the number that a batch unit states."""
     sizes = np.ones(len(rows), np.int64)
     for index in np.flatnonzero(columns.sys_flag[rows] & INNER_BATCH).tolist():
         unit_properties = properties.decode(columns.raw_properties(int(rows[index])))

@@ -78,6 +78,17 @@ def light_offsets(store: StoreSnapshot) -> int:
     return len(offsets) if isinstance(offsets, dict) else 0
 
 
+def fills_light_queues(store: StoreSnapshot) -> bool:
+    """Return True if the broker made light queues, even if all of those are lost: its configuration turns them on, or
+    groups have offsets in them.
+
+    Raises :class:`CannotRead`.
+    """
+    if store.config is not None and store.config.enable_lmq and store.config.enable_multi_dispatch:
+        return True
+    return light_offsets(store) > 0
+
+
 def _load_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | None = None) -> Table | None:
     if store.paths is None:
         return None

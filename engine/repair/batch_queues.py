@@ -81,7 +81,7 @@ def _batch_queue_patches(store: StoreSnapshot, names: Collection[str] | None) ->
         return [], 0
     log = _entries_of_log(store, readers)
     sizes = [queue.file_size for by_id in readers.values() for queue in by_id.values() if queue.file_size]
-    file_size = max(set(sizes), key=sizes.count) if sizes else 0
+    file_size = max(set(sizes), key=sizes.count) if sizes else _configured_file_size(store)
     if not 0 < file_size <= MAX_FILE_BYTES or file_size % BATCH_CQ_UNIT_SIZE:
         return [], 0
     patches: list[Patch] = []
@@ -97,6 +97,14 @@ def _batch_queue_patches(store: StoreSnapshot, names: Collection[str] | None) ->
         patches += of_queue
         mended += bool(of_queue)
     return patches, mended
+
+
+def _configured_file_size(store: StoreSnapshot) -> int:
+    """Return the bytes of a queue file as the configuration says; 0 without one: a broker does not start with files of
+    another length.
+    """
+    size = store.config.mapper_file_size_batch_consume_queue if store.config is not None else 0
+    return size // BATCH_CQ_UNIT_SIZE * BATCH_CQ_UNIT_SIZE
 
 
 def _declared_topics(store: StoreSnapshot) -> Iterator[str]:
@@ -161,7 +169,11 @@ def _patches(
         old[position : position + file_size // BATCH_CQ_UNIT_SIZE] = np.frombuffer(
             file.read(0, file_size), BATCH_CQ_UNIT
         )
-    places = _places(old, rows, begins=min(files, default=0) // BATCH_CQ_UNIT_SIZE, is_first=store.log.min_offset <= 0)
+    begins = min(files, default=0) // BATCH_CQ_UNIT_SIZE
+    is_first = store.log.min_offset <= 0 or not files
+    places = _places(old, rows, begins=begins, is_first=is_first)
+    if places is None and is_whole and is_first and begins == 0:
+        places = np.arange(len(rows))  # a broker finds an entry by its queue offset, wherever it stands
     if places is None:
         return
     length = max(

@@ -11,7 +11,7 @@ queue offset (:mod:`engine.codec.filler`). What lies between the parts is covere
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -44,7 +44,15 @@ from engine.inspection.lost_units import LostUnit, entries_into, entry_at, lost_
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import WriteBytes
 from engine.repair import dledger_entries
-from engine.repair.queue_numbers import QueuePlace, has_message, has_plain_queues, numbers_around
+from engine.repair.queue_entries import has_light_queues
+from engine.repair.queue_numbers import (
+    QueuePlace,
+    has_batch_queues,
+    has_message,
+    has_plain_queues,
+    light_numbers_around,
+    numbers_around,
+)
 from engine.repair.repair import Certainty, Repair
 from engine.rules import mendable
 from engine.sentences import join, plural, sentence
@@ -218,7 +226,7 @@ def _as_repair(plan: _Plan) -> Repair:
     certainty: Certainty = "likely" if plan.unverified or plan.unnamed_bytes or plan.is_place_guessed else "certain"
     title = sentence("Mend the damaged bytes of the commit log")
     all_gains, all_costs = join("; ", gains), join("; ", costs)
-    new_units = len(plan.replaced) + len(plan.restored)
+    new_units = sum(_count(unit) for unit in (*plan.replaced, *plan.restored))
     return Repair(
         NAME, mendable.LOG, title, tuple(plan.patches), all_gains, all_costs, certainty, new_units, plan.moves_messages
     )
@@ -235,7 +243,7 @@ def _names(lost: Sequence[LostUnit | Unit]) -> str:
 
 def _count(unit: LostUnit | Unit) -> int:
     """Return the number of messages of a lost unit, as its queue counts them."""
-    return max(unit.batch_size, 1) if isinstance(unit, LostUnit) else 1
+    return max(unit.batch_size, 1)
 
 
 class _LogMender:
@@ -248,6 +256,10 @@ class _LogMender:
         """True if the broker adds a CRC of its own to the properties, as the unit behind the place shows."""
         self._without_place: dict[int, list[QueuePlace]] = {}
         """By the start of a damaged place: messages that were there, of which no queue entry says where."""
+        self._without_light: dict[int, dict[str, list[int]]] = {}
+        """By the start of a damaged place: the numbers that light queues lack there."""
+        self._light: dict[str, list[int]] = {}
+        """Those of the place that is being covered."""
         self.plan = _Plan()
 
     # -- damaged places
@@ -255,18 +267,23 @@ class _LogMender:
     def note_missing_numbers(self, damages: Sequence[Damage]) -> None:
         """Find out which messages of the damaged places no queue entry tells: those whose queue offsets are missing."""
         named = {
-            QueuePlace(lost.topic, lost.queue_id, lost.queue_offset)
+            QueuePlace(lost.topic, lost.queue_id, lost.queue_offset, lost.batch_size)
             for damage in damages
             if damage.size <= MAX_DAMAGE_BYTES
             for lost in self._tiles(damage)
         }
-        for around in numbers_around(self._store, [(damage.offset, damage.offset + damage.size) for damage in damages]):
+        places = [(damage.offset, damage.offset + damage.size) for damage in damages]
+        if has_light_queues(self._store):
+            light = light_numbers_around(self._store, places)
+            self._without_light = {start: names for (start, _), names in zip(places, light, strict=True)}
+        for around in numbers_around(self._store, places):
             fresh = [place for place in around.missing() if place not in named]
             kept = [
                 place
                 for place in fresh[:MAX_UNITS]
                 if has_plain_queues(self._store, place.topic) and not has_message(self._store, place)
             ]
+            kept += [place for place in around.missing_batches(named) if has_batch_queues(self._store, place.topic)]
             named.update(kept)
             self._without_place[around.start] = kept[::-1]
 
@@ -277,8 +294,10 @@ class _LogMender:
         if damage.unread or damage.size > MAX_DAMAGE_BYTES or self._file_name(damage.offset) is None:
             return
         plan = _Plan()
+        self._light = self._without_light.get(damage.offset, {})
         if self._cover(plan, damage, time_before):
             self.plan.add(plan)
+        self._light = {}
 
     def _cover(self, plan: _Plan, damage: Damage, time_before: int) -> bool:
         end = damage.offset + damage.size
@@ -322,7 +341,7 @@ class _LogMender:
         for named in self._tiles(damage):
             lost = named
             if lost.salvage is None and lost.topic.startswith(LMQ_PREFIX) and unplaced:  # only light queues have it
-                lost = LostUnit(lost.offset, lost.size, *unplaced.pop(), None)
+                lost = _lost_at(lost.offset, lost.size, unplaced.pop())
                 plan.is_place_guessed = True
             if lost.offset > place:
                 yield _Part(place, lost.offset - place)
@@ -373,7 +392,9 @@ class _LogMender:
         if part.restored is not None or part.size == 0:
             return part.size
         if part.lost is not None:
-            return self._shortest(QueuePlace(part.lost.topic, part.lost.queue_id, part.lost.queue_offset), False)
+            return self._shortest(
+                QueuePlace(part.lost.topic, part.lost.queue_id, part.lost.queue_offset), is_named=False
+            )
         if is_last:
             return filler.BLANK_BYTES
         return filler.shortest_placeholder(filler.FILLER_TOPIC[0], {}, property_crc=self._property_crc, is_named=False)
@@ -445,8 +466,8 @@ class _LogMender:
             store_timestamp=time_before,
             properties={
                 **passed_over(lost.topic, lost.queue_id),
-                **_batch_properties(lost),
-                **self._light_properties(lost),
+                **_batch_properties(lost.queue_offset, lost.batch_size),
+                **self._light_properties(plan, lost),
             },
             property_crc=self._property_crc,
         )
@@ -457,21 +478,41 @@ class _LogMender:
         plan.replaced.append(lost)
         return True
 
-    def _light_properties(self, lost: LostUnit) -> dict[str, str]:
+    def _light_properties(self, plan: _Plan, lost: LostUnit) -> dict[str, str]:
         """Return the properties that name the light queues with entries of a lost message: so they keep their numbers
-        when they are built again.
+        when they are built again. Without an entry it takes the next number of each light queue that lacks some.
         """
         entries = [
             entry
             for entry in entries_into(self._store, lost.offset, lost.offset + 1, MAX_LIGHT_ENTRIES)
             if entry.topic.startswith(LMQ_PREFIX) and (entry.topic, entry.number) != (lost.topic, lost.queue_offset)
         ]
-        properties = {
-            props.INNER_MULTI_DISPATCH: ",".join(entry.topic for entry in entries),
-            props.INNER_MULTI_QUEUE_OFFSET: ",".join(str(entry.number) for entry in entries),
-        }
-        room = lost.size - filler.shortest_placeholder(lost.topic, properties, property_crc=self._property_crc)
-        return properties if entries and room >= 0 else {}
+        numbers = {entry.topic: entry.number for entry in entries}
+        if numbers and self._room_with_light(lost, numbers) < 0:
+            return {}
+        guessed: list[str] = []
+        for name in [name for name in self._light if name not in numbers]:
+            if self._room_with_light(lost, {**numbers, name: self._light[name][0]}) >= 0:
+                numbers[name] = self._light[name].pop(0)
+                guessed.append(name)
+        self._light = {name: lacking for name, lacking in self._light.items() if lacking}
+        plan.is_place_guessed |= bool(guessed)
+        return _light_properties(numbers) if numbers else {}
+
+    def _room_with_light(self, lost: LostUnit, numbers: Mapping[str, int]) -> int:
+        """Return the bytes that the placeholder of a message does not need if it names these light queues."""
+        properties = {**passed_over(lost.topic, lost.queue_id), **_light_properties(numbers)}
+        return lost.size - filler.shortest_placeholder(lost.topic, properties, property_crc=self._property_crc)
+
+    def _size_with_light(self, place: QueuePlace, room: int, unplaced: Sequence[QueuePlace]) -> int:
+        """Return the bytes for the placeholder of a message of which only the queue offset is known: as many as it
+        needs to name the light queues that lack a number, if the others keep theirs.
+        """
+        size = self._shortest(place)
+        spare = room - sum(self._shortest(other) for other in unplaced)
+        numbers = {name: lacking[0] for name, lacking in self._light.items()}
+        wanted = -self._room_with_light(_lost_at(0, size, place), numbers) if numbers else 0
+        return size + max(min(wanted, spare), 0)
 
     def _fill(self, plan: _Plan, start: int, stop: int, time_before: int, unplaced: list[QueuePlace]) -> bool:
         """Cover bytes of which no queue entry is known: with placeholders of messages whose queue offsets are missing,
@@ -479,12 +520,12 @@ class _LogMender:
         """
         while unplaced:
             place = unplaced[-1]
-            size = self._shortest(place)
+            size = self._size_with_light(place, stop - start, unplaced)
             if size > stop - start:
                 break
             if len(unplaced) == 1 or stop - start - size < self._shortest(unplaced[-2]):
                 size = stop - start
-            lost = LostUnit(start, size, *place, None)
+            lost = _lost_at(start, size, place)
             if not self._replace(plan, lost, time_before):
                 break
             unplaced.pop()
@@ -507,8 +548,11 @@ class _LogMender:
         they have room, then a blank. A file begins with a unit.
         """
         file = self._log.sequence.find(start)
-        while unplaced and (size := self._shortest(unplaced[-1])) + filler.BLANK_BYTES <= end - start:
-            if not self._replace(plan, LostUnit(start, size, *unplaced[-1], None), time_before):
+        while unplaced:
+            size = self._size_with_light(unplaced[-1], end - start - filler.BLANK_BYTES, unplaced)
+            if size + filler.BLANK_BYTES > end - start:
+                break
+            if not self._replace(plan, _lost_at(start, size, unplaced[-1]), time_before):
                 break
             unplaced.pop()
             start += size
@@ -527,7 +571,8 @@ class _LogMender:
         """Return the bytes of the shortest placeholder for a message at ``place``; ``is_named`` with the property that
         says what it is.
         """
-        properties = passed_over(place.topic, place.queue_id)
+        batch = _batch_properties(place.queue_offset, place.batch_size)
+        properties = {**passed_over(place.topic, place.queue_id), **batch}
         return filler.shortest_placeholder(place.topic, properties, property_crc=self._property_crc, is_named=is_named)
 
     # -- wrong fields of units that can be read
@@ -562,7 +607,7 @@ class _LogMender:
         for unit, around in zip(units, numbers_around(self._store, [(u.offset, u.end) for u in units]), strict=True):
             place = QueuePlace(unit.topic, unit.queue_id, unit.queue_offset)
             if place in around.missing() and self._file_name(unit.offset) is not None:
-                lost = LostUnit(unit.offset, unit.size, *place, None)
+                lost = _lost_at(unit.offset, unit.size, place)
                 name = f"{place.topic}/{place.queue_id}/{place.queue_offset}"
                 why = sentence("the messages around it lack {name}: it belongs here", name=name)
                 self._rewrite(unit, lost, why)
@@ -675,11 +720,24 @@ def _encoded(unit: Unit, lost: LostUnit, store_timestamp: int, *, has_entry: boo
     return data if is_same and (decoded.properties_raw == unit.properties_raw or sealed) else None
 
 
-def _batch_properties(lost: LostUnit) -> dict[str, str]:
+def _light_properties(numbers: Mapping[str, int]) -> dict[str, str]:
+    """Return the properties of a message that name its light queues, and its number in each."""
+    return {
+        props.INNER_MULTI_DISPATCH: ",".join(numbers),
+        props.INNER_MULTI_QUEUE_OFFSET: ",".join(map(str, numbers.values())),
+    }
+
+
+def _batch_properties(queue_offset: int, batch_size: int) -> dict[str, str]:
     """Return the properties by which the entry of a batch queue says its queue offsets."""
-    if not lost.batch_size:
+    if not batch_size:
         return {}
-    return {props.INNER_BASE: str(lost.queue_offset), props.INNER_NUM: str(lost.batch_size)}
+    return {props.INNER_BASE: str(queue_offset), props.INNER_NUM: str(batch_size)}
+
+
+def _lost_at(offset: int, size: int, place: QueuePlace) -> LostUnit:
+    """Return the unit of a message of which only the place in its queue is known."""
+    return LostUnit(offset, size, place.topic, place.queue_id, place.queue_offset, None, place.batch_size)
 
 
 def passed_over(topic: str, queue_id: int) -> dict[str, str]:

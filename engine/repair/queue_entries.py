@@ -27,7 +27,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import light_offsets, read_table
+from engine.inspection.tables import fills_light_queues, read_table
 from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
 from engine.patching.patches import Patch, WriteBytes, WriteFile
 from engine.repair.ext_addresses import stored_entries, with_addresses
@@ -83,7 +83,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         return None
     named = {name for finding in reported for name in queues_of(store, finding)}
     tags_named = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
-    queues = {queue.key: queue for queue in _plain_queues(store)}
+    queues = {queue.key: queue for queue in plain_queues(store)}
     chosen = {key: queue for key, queue in queues.items() if f"{key[0]}/{key[1]}" in named}
     are_all = any(finding.id in ("CQ10", "RP01", "RP03") for finding in reported)
     if are_all:  # such a finding covers many queues, and names only some of them
@@ -106,18 +106,18 @@ def queue_patches(store: StoreSnapshot) -> list[Patch]:
 
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
-    queues = {queue.key: queue for queue in _plain_queues(store)}
+    queues = {queue.key: queue for queue in plain_queues(store)}
     return _queue_patches(store, queues, frozenset(), adds_lost=True)[0]
 
 
 def _queue_patches(
-    store: StoreSnapshot, queues: Mapping[Key, _Queue], tags_named: Collection[str], *, adds_lost: bool
+    store: StoreSnapshot, queues: Mapping[Key, PlainQueue], tags_named: Collection[str], *, adds_lost: bool
 ) -> tuple[list[Patch], int]:
     """Return the patches of ``queues``, and the number of queues that have any. ``tags_named`` are the names of those
     whose tag codes are mended as well. With ``adds_lost`` also of queues that have lost their folder.
     """
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
-    expected, is_whole = _entries_of_log(store, None if adds_lost else queues, levels)
+    expected, is_whole = entries_of_log(store, None if adds_lost else queues, levels)
     if adds_lost:
         queues = {**_lost_queues(store, expected), **queues}
         expected = {key: entries for key, entries in expected.items() if key in queues}
@@ -133,25 +133,31 @@ def _queue_patches(
         reader = queues[key].reader
         if reader is not None and reader.ext is not None:
             rows, keeps_tags = with_addresses(reader, numbers, rows, times, keeps_tags=keeps_tags), False
-        of_queue = list(_patches(store, queues[key], numbers, rows, keeps_tags=keeps_tags, is_whole=is_whole))
+        of_queue = list(entry_patches(store, queues[key], numbers, rows, keeps_tags=keeps_tags, is_whole=is_whole))
         patches += of_queue
         mended += bool(of_queue)
     return patches, mended
 
 
-def _are_numbered(queue: _Queue, numbers: NDArray[np.int64], rows: NDArray[np.void]) -> bool:
+def _are_numbered(queue: PlainQueue, numbers: NDArray[np.int64], rows: NDArray[np.void]) -> bool:
     """Return True if the entries of a light queue are at the numbers that the messages say. A broker appends them one
     behind the other, whatever the messages say.
     """
+    is_gapless = len(numbers) < 2 or int(np.diff(numbers).max()) == 1
     if not queue.files or queue.reader is None:
-        return len(numbers) < 2 or int(np.diff(numbers).max()) == 1
+        return is_gapless
     stored = stored_entries(queue.reader, np.arange(queue.reader.raw_end // CQ_UNIT_SIZE))
     is_used = (stored["size"] > 0) & np.isin(stored["physical_offset"], rows["physical_offset"])
     places = np.searchsorted(rows["physical_offset"], stored["physical_offset"][is_used])
-    return bool((numbers[places] == np.flatnonzero(is_used)).all())
+    shifts, counts = np.unique(np.flatnonzero(is_used) - numbers[places], return_counts=True)
+    of_shift: dict[int, int] = dict(zip(shifts.tolist(), counts.tolist(), strict=True))
+    in_place: int = of_shift.pop(0, 0)
+    if is_gapless:  # a broker's own entries all have one shift, those of another queue many
+        return max([0, *of_shift.values()]) <= int((stored["size"] > 0).sum()) // 2
+    return in_place >= sum(of_shift.values())
 
 
-class _Queue(NamedTuple):
+class PlainQueue(NamedTuple):
     """A queue of plain entries: its folder and its files."""
 
     topic: str
@@ -165,15 +171,15 @@ class _Queue(NamedTuple):
         return self.topic, self.queue_id
 
 
-def _plain_queues(store: StoreSnapshot) -> Iterator[_Queue]:
+def plain_queues(store: StoreSnapshot) -> Iterator[PlainQueue]:
     """Yield the queues of entries of 20 bytes."""
     for by_id in store.file_topics().values():
         for queue in by_id.values():
             if queue.kind == "simple":
-                yield _Queue(queue.topic, queue.queue_id, queue.folder, queue.files, queue)
+                yield PlainQueue(queue.topic, queue.queue_id, queue.folder, queue.files, queue)
 
 
-def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict[Key, _Queue]:
+def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict[Key, PlainQueue]:
     """Return the queues of the log's messages that have lost their folder, of topics with plain queues. A deleted topic
     has none. Light queues are made only where the broker has some: else its configuration turns them off.
     """
@@ -193,7 +199,7 @@ def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict
         if (topic.startswith(LMQ_PREFIX) and not has_light) or has_batches or "BatchCQ" in str(attributes):
             excluded.add(topic)
     return {
-        key: _Queue(*key, store.paths.queue_folder(*key), (), _reader_of_lost(store, key))
+        key: PlainQueue(*key, store.paths.queue_folder(*key), (), _reader_of_lost(store, key))
         for key in expected
         if key[0] not in excluded and key[1] >= 0 and key[1] not in by_topic.get(key[0], {})
     }
@@ -227,7 +233,7 @@ def queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
             yield str(row)
 
 
-def _entries_of_log(
+def entries_of_log(
     store: StoreSnapshot, chosen: Collection[Key] | None, levels: tuple[int, ...]
 ) -> tuple[dict[Key, _Entries], bool]:
     """Return the entries of the chosen queues (None: of all), and whether all of the log could be read."""
@@ -291,13 +297,13 @@ def has_light_queues(store: StoreSnapshot) -> bool:
     if any(topic.startswith(LMQ_PREFIX) for topic in store.file_topics()):
         return True
     with contextlib.suppress(CannotRead):
-        return light_offsets(store) > 0
+        return fills_light_queues(store)
     return False
 
 
-def _patches(
+def entry_patches(
     store: StoreSnapshot,
-    queue: _Queue,
+    queue: PlainQueue,
     numbers: NDArray[np.int64],
     rows: NDArray[np.void],
     *,
@@ -358,7 +364,8 @@ def queue_file_size(store: StoreSnapshot) -> int:
 
 
 def _common_file_size(store: StoreSnapshot) -> int:
-    sizes = [queue.file_size for by_id in store.file_topics().values() for queue in by_id.values() if queue.file_size]
+    queues = [queue for by_id in store.file_topics().values() for queue in by_id.values()]
+    sizes = [queue.file_size for queue in queues if queue.kind == "simple" and queue.file_size]
     return max(set(sizes), key=sizes.count) if sizes else 0
 
 

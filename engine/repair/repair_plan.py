@@ -23,6 +23,7 @@ from engine.repair import (
     batch_queues,
     compacted_queues,
     dledger_entries,
+    ext_units,
     file_lengths,
     index_entries,
     index_links,
@@ -64,6 +65,11 @@ NAMES = (
     state_files.START,
 )
 """Names of the repairs in the order in which they are tried."""
+_OF_QUEUES = (
+    queue_entries.repair_queues,
+    batch_queues.repair_batch_queues,
+    rocksdb_queues.repair_rows_beside,
+)
 _AGAIN = NAMES.index(index_links.NAME) + 1
 _ORDER = (*NAMES[1:_AGAIN], log_damage.NAME, queue_entries.NAME, *NAMES[_AGAIN:])
 """Without the RocksDB, which comes before all: nothing is known of the store without it. Log and queues come twice: of
@@ -281,15 +287,15 @@ def _entries_repair(store: StoreSnapshot, state: State) -> Repair | None:
 def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if store.rocksdb_queues is not None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
-    repairs = [
-        repair
-        for make in (queue_entries.repair_queues, batch_queues.repair_batch_queues, rocksdb_queues.repair_rows_beside)
-        if (repair := make(store, state.findings)) is not None
-    ]
+    repairs = [repair for make in _OF_QUEUES if (repair := make(store, state.findings)) is not None]
+    if not repairs:  # of mended entries in the second turn
+        return ext_units.repair_ext_units(store, state.findings)
     if len(repairs) < 2:
-        return repairs[0] if repairs else None
+        return repairs[0]
     patches = tuple(patch for repair in repairs for patch in repair.patches)
-    return replace(repairs[0], patches=patches, gains=join("; ", [repair.gains for repair in repairs]))
+    gains = join("; ", [repair.gains for repair in repairs])
+    costs = join("; ", [repair.costs for repair in repairs if repair.costs])
+    return replace(repairs[0], patches=patches, gains=gains, costs=costs)
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:

@@ -9,7 +9,7 @@ from engine.sentences import Sentence, sentence
 DATABASES = frozenset({"DK02"})
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 ENTRIES = frozenset({"CL01", "CL06", "DL01", "DL03"})
-QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ16", "RP01", "RP03"})
+QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ15", "CQ16", "RP01", "RP03"})
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX07", "IX08", "IX10"})
 LOST_QUEUES = frozenset({"CQ10"})

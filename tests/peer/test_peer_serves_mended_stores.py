@@ -8,9 +8,6 @@ of :mod:`mend_campaign`, and prints the table (``-s``).
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import random
 import shutil
 from collections import Counter
@@ -22,8 +19,7 @@ import peer
 import pytest
 import repair_rounds
 from mend_campaign import KINDS
-
-from engine.cli.main import main
+from mended_stores import mend, records
 
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(7200)]
 
@@ -32,28 +28,6 @@ NAMES_OF_LOST = {"CL02", "CL04", "CL11", "CL12"}
 OF_NEXT_START = {"CK01", "CQ10"}
 """Rules that say what the next start does: it fills the queues, and reads more of the log for it."""
 FEW = {"5.5.1": ("messages and their queue entries",), "4.9.8": ("a cut log file",)}
-
-
-def records(*words: object) -> tuple[int, list[dict[str, Any]]]:
-    """Return the exit status and the records of a command."""
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
-        status = main([*map(str, words), "--json", "--quiet"])
-    return status, [json.loads(line) for line in text.getvalue().splitlines()]
-
-
-def mend(
-    rng: random.Random, damaged: Path, target: Path, config: tuple[object, ...] = ()
-) -> tuple[list[dict[str, Any]], Path]:
-    """Mend as an operator does: a copy, or the store itself. Returns what the command printed, and the mended store."""
-    if rng.random() < 0.5:
-        status, lines = records("repair", damaged, "--to", target, *config)
-        mended = target if target.exists() else damaged
-    else:
-        status, lines = records("repair", damaged, "--apply", "--yes", *config)
-        mended = damaged
-    assert status == 0, lines
-    return lines, mended
 
 
 def broken_promises(

@@ -22,7 +22,7 @@ from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection.check.queue_walk import NOWHERE, QueueWalk, Run, walk_of
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import light_offsets
+from engine.inspection.tables import fills_light_queues
 from engine.rules import queue_rules
 from engine.rules.proofs import Proof
 from engine.rules.queue_rules import ComparedEntry, Entries
@@ -63,7 +63,7 @@ class QueueCheck:
         self._first_lacking_offset = NOWHERE
         self.light_queues = any(topic.startswith(LMQ_PREFIX) for topic, _ in self.walks)
         with contextlib.suppress(CannotRead):
-            self.light_queues |= light_offsets(store) > 0
+            self.light_queues |= fills_light_queues(store)
         # If entries are searched for, the result depends on the length of the log range that is searched together.
         self._are_entries_numbered = not self.light_queues and all(
             walk.reader.kind == "simple" for walk in self.walks.values()

@@ -6,10 +6,11 @@ Only lengths, names and the readability of tables are looked at: the part of a s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.codec import cq_ext
 from engine.files.layout import StorePaths, parse_file_name, wheel_snapshot_position
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import Release, rules_of
@@ -24,6 +25,7 @@ TIMER_WHEEL_SIZE = 604_800 * 2 * 32
 _NOT_MATCHED = "length not matched message store config value, please check it manually"
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError: Requested array size exceeds VM limit"
 _CHECK = "at org.apache.rocketmq.store.CommitLog.checkMessageAndReturnSize"
+_BEYOND = "load exception java.lang.IllegalArgumentException: newPosition > limit"
 _FALLS_BEHIND = "Try to finish doing reput the messages fall behind during the starting"
 _WAITS = {
     4: "at org.apache.rocketmq.store.DefaultMessageStore.start(DefaultMessageStore.java:288)",
@@ -52,6 +54,7 @@ def load(source: RecoverySource, release: Release) -> LoadResult:
         _file_queue(source, queue.sequence.folders, size, "CQ01", release, loaded)
         if queue.ext is not None and (queue.ext.file_size or 0):
             _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, loaded)
+            loaded.blockers.extend(_ext_overruns(queue.ext.files))
     if rules_of(release).checks_queue_kinds:
         loaded.blockers.extend(_wrong_kinds(source))
     if rules_of(release).loads_timers:
@@ -67,6 +70,20 @@ def load(source: RecoverySource, release: Release) -> LoadResult:
             )
         )
     return loaded
+
+
+def _ext_overruns(files: Sequence[ReadOnlyFile]) -> Iterator[Blocker]:
+    """ConsumeQueueExt.recover jumps from unit to unit by their lengths."""
+    for file in files:
+        position = cq_ext.overrun(file.read(0, file.size))
+        if position is not None:
+            text = sentence(
+                "{path}: the length of the unit at byte {offset:,} goes beyond the end of the ext file",
+                path=file.path,
+                offset=position,
+            )
+            yield Blocker("CQ15", text, _BEYOND, file.path)
+            return
 
 
 def _file_queue(

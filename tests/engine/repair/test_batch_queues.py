@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -51,13 +52,47 @@ def test_the_entries_become_what_they_were(root, kind):
     assert queue_files(root) == before
 
 
-def test_a_queue_whose_entries_do_not_tell_their_places_is_left(root):
-    """An entry of a message that the log does not hold, and one that is lost: which of the two places is free?"""
+def test_entries_that_do_not_tell_their_places_are_written_one_behind_the_other(root):
+    """A broker finds an entry by its queue offset, wherever in the queue it stands."""
+    before = queue_files(root)
     (file, *_) = sorted((root / QUEUE).iterdir())
     data = file.read_bytes()
     shifted = data[: ENTRY * 5] + data[ENTRY * 5 : ENTRY * 6] * 2 + bytes(ENTRY) + data[ENTRY * 6 : -ENTRY * 2]
     file.write_bytes(shifted)
-    assert "queues" not in [repair.name for repair in plan_repairs(root, None, "5.3").repairs]
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(root) == before
+
+
+def test_all_batch_queues_are_built_again_where_the_configuration_says_their_length(root, tmp_path):
+    """Nothing was offered: the length of their files was taken from other batch queues only."""
+    before = queue_files(root)
+    shutil.rmtree(root / "batchconsumequeue")
+    rows = {
+        name: {"topicName": name, "attributes": {"queue.type": "BatchCQ"}, "readQueueNums": 2, "writeQueueNums": 2}
+        for name in ("bcq1", "bcq2")
+    }
+    (root / "config").mkdir(exist_ok=True)
+    (root / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": rows}), "utf-8")
+    config = tmp_path / "broker.conf"
+    config.write_text("mapperFileSizeBatchConsumeQueue=4600\n")
+    assert main(["repair", str(root), "--config", str(config), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(root) == before
+
+
+def test_a_batch_without_an_entry_gets_a_placeholder_with_its_numbers(root):
+    """Its numbers are those that its queue lacks; the messages behind it were in no queue any more."""
+    lost = [unit for unit in repair_rounds.units_of(root).values() if unit.topic == "bcq1" and unit.batch_size > 2][3]
+    number = int(lost.properties["INNER_BASE"])
+    repair_rounds.overwrite_with_zeros(root, lost.offset, lost.size)
+    shutil.rmtree(root / "batchconsumequeue" / "bcq1" / str(lost.queue_id))
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    with open_store(root) as store:
+        unit = store.log.unit_at(lost.offset)
+        queue = store.find_queue("bcq1", lost.queue_id)
+        assert isinstance(unit, Unit)
+        assert (unit.properties["INNER_BASE"], unit.batch_size) == (str(number), lost.batch_size)
+        assert queue is not None
+        assert (queue.entry(number).physical_offset, queue.entry(number).queue_offset) == (lost.offset, number)
 
 
 def test_a_placeholder_of_a_batch_has_its_numbers(root):

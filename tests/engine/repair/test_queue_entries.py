@@ -215,6 +215,57 @@ def test_a_placeholder_of_a_light_message_is_in_all_of_its_queues(light_store, l
 
 
 @pytest.mark.golden
+def test_entries_of_another_light_queue_are_replaced(light_store):
+    """They led to messages of this queue by chance, at other places: that was taken for numbers of its own."""
+    before = queue_files(light_store)
+    (file,) = (light_store / LIGHT).iterdir()
+    other = next(path for path in sorted((light_store / "consumequeue").glob("%LMQ%*/0/*")) if path != file)
+    file.write_bytes(other.read_bytes()[:200] + file.read_bytes()[200:])
+    assert main(["repair", str(light_store), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(light_store) == before
+
+
+@pytest.mark.golden
+def test_a_lost_light_message_without_entries_gets_the_numbers_that_its_light_queues_lack(light_store):
+    """Later messages of the light queues were in no queue after the mend: nothing filled the gap in their numbers."""
+    root = light_store
+    units = repair_rounds.units_of(root).values()
+    lost = [unit for unit in units if "INNER_MULTI_DISPATCH" in unit.properties and unit.topic == "OrderEvents"][60]
+    repair_rounds.overwrite_with_zeros(root, lost.offset, lost.size)
+    for path in sorted((root / "consumequeue").glob("*/*/*")):
+        data = bytearray(path.read_bytes())
+        for place in range(0, len(data), 20):
+            if int.from_bytes(data[place : place + 8], "big") == lost.offset:
+                data[place : place + 20] = bytes(20)
+        path.write_bytes(data)
+    (root / "abort").touch()
+    assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
+    with open_store(root) as store:
+        for name, number in zip(
+            *(lost.properties[f"INNER_MULTI_{part}"].split(",") for part in ("DISPATCH", "QUEUE_OFFSET")), strict=True
+        ):
+            queue = store.find_queue(name, 0)
+            assert queue is not None
+            assert queue.entry(int(number)).physical_offset == lost.offset
+
+
+@pytest.mark.golden
+def test_all_light_queues_are_built_again_where_the_configuration_turns_them_on(light_store, tmp_path):
+    """Without a light queue and without a group that reads one, nothing was offered. And the files of queues would have
+    got the length of most files, which were those of batch queues: no broker would have started.
+    """
+    before = queue_files(light_store)
+    for path in (light_store / "consumequeue").glob("%LMQ%*"):
+        shutil.rmtree(path)
+    for path in (light_store / "config").glob("lmqConsumerOffset.json*"):
+        path.unlink()
+    config = tmp_path / "broker.conf"
+    config.write_text("enableLmq=true\nenableMultiDispatch=true\n")
+    assert main(["repair", str(light_store), "--config", str(config), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(light_store) == before
+
+
+@pytest.mark.golden
 def test_a_queue_with_other_numbers_than_its_messages_say_is_left(golden, tmp_path):
     """A broker appends the entries of light queues one behind the other, whatever number a message names."""
     root = Path(shutil.copytree(golden("lmq-5.3.3"), tmp_path / "store"))
