@@ -288,6 +288,7 @@ class UnitsPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying, stepping and filtering act on the table."""
         return {
+            "columns.choose": self.table.fitting.open_menu,
             "copy.cell": lambda: self.table.copy_current("cell"),
             "copy.row": lambda: self.table.copy_current("row"),
             "copy.json": lambda: self.table.copy_current("json"),

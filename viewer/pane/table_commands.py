@@ -43,6 +43,10 @@ def use_cell(pane: Pane, shown: Callable[[], RecordView], action_name: str) -> N
 
 def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> dict[str, Callable[[], object]]:
     """Return the commands of the current table. ``name`` is the file name that an export proposes."""
+
+    def open_columns() -> None:
+        table().fitting.open_menu()
+
     return {
         "copy.cell": lambda: table().copy_current("cell"),
         "copy.row": lambda: table().copy_current("row"),
@@ -50,6 +54,7 @@ def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> di
         "copy.cli": lambda: table().copy_current("cli"),
         **{name: partial(use_cell, pane, table, action_name) for name, action_name in CELL_COMMANDS.items()},
         **find_commands(pane, table),
+        "columns.choose": open_columns,
         "frequency.open": lambda: table_frequency(pane, table()),
         "export.table": lambda: ask_export(pane, table(), name),
         "list.next": lambda: table().choose_next(1),

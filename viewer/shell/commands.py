@@ -238,6 +238,7 @@ COMMANDS = (
     Command("time.reference", words("Count times from this row"), "Edit", IN_FRONT, keys=("Ctrl+Shift+T",), group=3),
     *(_opens(view.kind, "View") for view in VIEWS if view.kind not in {"where", "pipeline", "bookmarks"}),
     Command("view.inspector", words("Data inspector"), "View", IN_FRONT, keys=("Ctrl+I",), group=1),
+    Command("columns.choose", words("Columns of this table…"), "View", IN_FRONT, keys=("Ctrl+Alt+T",), group=1),
     Command("colour.rules", words("Colouring rules…"), "View", IN_FRONT, keys=("Ctrl+Shift+G",), group=1),
     Command(
         "view.tree",

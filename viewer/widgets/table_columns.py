@@ -197,6 +197,7 @@ class TableColumns(QObject):
         narrow, half = (view.viewport().width() < limit * z for limit in (NARROW, HALF))
         shown = [n for n, column in enumerate(columns) if not ((column.slim and narrow) or (column.leaves and half))]
         shown = [n for n in shown if not (columns[n].hides and self._is_folded(n))]
+        shown = [n for n in shown if column_id(columns[n]) not in self.kept.hidden] or shown
         widths = self._widths(shown, room)
         spare = room - sum(widths.values())
         growing = [n for n in shown if columns[n].grows]
@@ -353,6 +354,26 @@ class TableColumns(QObject):
         self.columnsEdited.emit()
         self.changed.emit()
 
+    def hide(self, name: str) -> None:
+        """Hide the column ``name``, unless it is the only one that is left."""
+        if len(self._names_shown()) > 1 and name in self._names_shown():
+            self.kept.hidden.append(name)
+            self._columns_chosen()
+
+    def show(self, name: str) -> None:
+        """Show the column ``name`` again."""
+        self.kept.hidden = [other_name for other_name in self.kept.hidden if other_name != name]
+        self._columns_chosen()
+
+    def _names_shown(self) -> list[str]:
+        names = (column_id(column) for column in self._view.kind.columns)
+        return [name for name in names if name and name not in self.kept.hidden]
+
+    def _columns_chosen(self) -> None:
+        self.changed.emit()
+        self.fit()
+        self._view.columns_moved()
+
     def has(self, name: str) -> bool:
         """Return whether the field has a column."""
         return self._section(name) is not None
@@ -443,8 +464,12 @@ class TableColumns(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(head.viewport().mapToGlobal(position))
 
+    def open_menu(self) -> None:
+        """Open the menu below the head's left edge, for the keyboard."""
+        self._open_menu(self._view.horizontalHeader().rect().bottomLeft())
+
     def menu(self, section: int) -> QMenu:
-        """The menu for the column under the pointer and for all columns."""
+        """The menu for the column under the pointer and for all columns. A ticked column is shown."""
         menu = QMenu(self._view)
         menu.setObjectName("columns.menu")
         columns = self._view.kind.columns
@@ -453,8 +478,30 @@ class TableColumns(QObject):
             menu.addAction(tr("Fit this column"), lambda: self.fit_one(section)).setObjectName("columns.fit")
             if name in self.kept.added:
                 menu.addAction(tr("Remove this column"), lambda: self.remove(name)).setObjectName("columns.remove")
+            else:
+                hide = menu.addAction(tr("Hide this column"), lambda: self.hide(name))
+                hide.setObjectName("columns.hide")
+                hide.setEnabled(len(self._names_shown()) > 1)
+            menu.addSeparator()
+        self._add_column_ticks(menu)
+        menu.addSeparator()
         menu.addAction(tr("Reset columns"), self.reset).setObjectName("columns.reset")
         return menu
+
+    def _add_column_ticks(self, menu: QMenu) -> None:
+        """Add a line for each column from left to right; the last one that is shown cannot be hidden."""
+        names_shown = self._names_shown()
+        for n in self._visual(list(range(len(self._view.kind.columns)))):
+            column = self._view.kind.columns[n]
+            name = column_id(column)
+            if not name or name in self.kept.added:
+                continue
+            action = menu.addAction(tr(column.title) if column.title else name)
+            action.setObjectName(f"columns.show.{name}")
+            action.setCheckable(True)
+            action.setChecked(name in names_shown)
+            action.setEnabled(names_shown != [name])
+            action.toggled.connect(lambda on, name=name: self.show(name) if on else self.hide(name))
 
 
 FOLDED = 24
@@ -537,24 +584,30 @@ def apart(names: Iterable[str], full: int, least: int, shorten: Callable[[str, i
 
 @dataclass
 class SavedColumns:
-    """The user's changes to the columns of one table: dragged widths in px at 100 %, the order, added fields."""
+    """The user's changes to the columns of one table: dragged widths in px at 100 %, the order, added fields, hidden
+    columns.
+    """
 
     widths: dict[str, int] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
         """The changes as JSON for the settings; empty without changes."""
-        parts = {"widths": self.widths, "order": self.order, "added": self.added}
+        parts = {"widths": self.widths, "order": self.order, "added": self.added, "hidden": self.hidden}
         return {name: part for name, part in parts.items() if part}
 
 
 def kept_columns(value: object) -> SavedColumns:
     """Read what :meth:`SavedColumns.record` wrote; anything else counts as no changes."""
     settings = value if isinstance(value, dict) else {}
-    widths, order, added = (settings.get(part) for part in ("widths", "order", "added"))
+    widths = settings.get("widths")
     return SavedColumns(
         {k: v for k, v in widths.items() if isinstance(v, int) and 16 <= v <= 4000} if isinstance(widths, dict) else {},
-        [name for name in order if isinstance(name, str)] if isinstance(order, list) else [],
-        [name for name in added if isinstance(name, str)] if isinstance(added, list) else [],
+        *(_names(settings.get(part)) for part in ("order", "added", "hidden")),
     )
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

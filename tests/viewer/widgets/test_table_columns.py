@@ -153,6 +153,42 @@ def test_a_dragged_width_wins_and_is_remembered_and_reset(view, qtbot):
     assert second_view.fitting.kept.record() == {}
 
 
+def test_a_hidden_column_stays_hidden_and_comes_back_from_the_menu(view, qtbot):
+    view.set_rows([row(n, tags="x", why="y") for n in range(5)])
+    actions = {action.objectName(): action for action in view.fitting.menu(section(view, "tags")).actions()}
+    assert actions["columns.show.tags"].isChecked()
+    actions["columns.hide"].trigger()
+    head = view.horizontalHeader()
+    assert head.isSectionHidden(section(view, "tags"))
+    assert view.fitting.kept.record() == {"hidden": ["tags"]}
+    view.set_rows([row(n, tags="longer", why="y") for n in range(80)])
+    assert head.isSectionHidden(section(view, "tags"))
+    second_view = RecordView("units.table", KIND)
+    qtbot.addWidget(second_view)
+    second_view.resize(900, 400)
+    second_view.fitting.take(view.fitting.kept.record())
+    second_view.set_rows([row(n, tags="x", why="y") for n in range(5)])
+    assert second_view.horizontalHeader().isSectionHidden(section(view, "tags"))
+    actions = {action.objectName(): action for action in view.fitting.menu(-1).actions()}
+    assert not actions["columns.show.tags"].isChecked()
+    actions["columns.show.tags"].trigger()
+    assert not head.isSectionHidden(section(view, "tags"))
+    assert view.fitting.kept.record() == {}
+
+
+def test_the_last_column_cannot_be_hidden(view):
+    view.set_rows([row(n, tags="x", why="y") for n in range(5)])
+    for name in ("tags", "why", "topic", "physicalOffset"):
+        view.fitting.hide(name)
+    assert view.fitting.kept.hidden == ["tags", "why", "topic"]
+    actions = {action.objectName(): action for action in view.fitting.menu(section(view, "physicalOffset")).actions()}
+    assert not actions["columns.hide"].isEnabled()
+    assert not actions["columns.show.physicalOffset"].isEnabled()
+    view.fitting.reset()
+    assert view.fitting.kept.hidden == []
+    assert not view.horizontalHeader().isSectionHidden(section(view, "why"))
+
+
 def test_a_double_click_on_the_edge_fits_what_is_shown(view, qtbot):
     view.set_rows([row(n, "Orders", tags="created", why="y") for n in range(50)])
     head = view.horizontalHeader()
@@ -327,6 +363,6 @@ def test_invalid_saved_widths_are_ignored(value):
 
 
 def test_saved_columns_are_restored():
-    done = SavedColumns({"topic": 240}, ["queueId", "topic"], ["bornHost"])
+    done = SavedColumns({"topic": 240}, ["queueId", "topic"], ["bornHost"], ["tags"])
     assert kept_columns(done.record()) == done
     assert SavedColumns().record() == {}
