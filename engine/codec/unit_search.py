@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -89,6 +89,17 @@ def read_head(data: bytes | memoryview | npt.NDArray[np.uint8], position: int) -
     return UnitHead(size, physical_offset, queue_id, queue_offset, store_timestamp)
 
 
+STORE_HOST_END_BYTES = 96
+"""Bytes of the longest beginning of a unit up to its store host."""
+
+
+def read_store_host(head: bytes) -> bytes:
+    """Return the raw store host in the beginning of a unit."""
+    sys_flag = int.from_bytes(head[36:40], "big")
+    start = 56 + (20 if sys_flag & BORN_HOST_V6 else 8)
+    return head[start : start + (20 if sys_flag & STORE_HOST_V6 else 8)]
+
+
 def has_frame(read: Callable[[int, int], bytes], size: int) -> bool:
     """Return True if the lengths in a unit of ``size`` bytes agree; ``read`` returns bytes from a position of it on.
 
@@ -161,6 +172,22 @@ def judge_end(
     if magic in MAGIC_BYTES and len(following) >= FOLLOWING_BYTES:
         return "proven" if _I64.unpack_from(following, 28)[0] == end else "contradicted"
     return "proven" if magic in MAGIC_BYTES or magic == _BLANK or not any(following) else "open"
+
+
+def names_other_host(unit: bytes, physical_offset: int, following: bytes, frame: Frame, own: Collection[bytes]) -> bool:
+    """Return True if the unit behind ``unit`` names another store host, and the end of ``unit`` that no CRC covers lies
+    in the page of that one: two logs may have messages of the same sizes at the same offsets. Hosts of one log,
+    ``own``, are not another's.
+    """
+    end = physical_offset + len(unit)
+    proven_to = physical_offset + frame.body + frame.body_length
+    following = following[: -end % PAGE_BYTES]
+    host = read_store_host(following) if following[4:8] in MAGIC_BYTES else b""
+    unit_host = read_store_host(unit)
+    if len(host) < 8 or host == unit_host or {host, unit_host}.issubset(own):
+        return False
+    is_one_page = (proven_to - 1) // PAGE_BYTES == (end - 1) // PAGE_BYTES
+    return not is_one_page and not properties.verify_crc(unit)
 
 
 def _may_be_moved_whole(unit: bytes, position: int, proven_to: int, moved_by: int) -> bool:

@@ -15,7 +15,9 @@ from typing import Any
 from handmade_stores import START, write_queue
 from raw_units import raw_blank, raw_unit, with_property_crc
 
-from engine.codec.message import Unit
+from engine.codec.crc import crc31
+from engine.codec.encode import write_property_crc
+from engine.codec.message import Unit, decode
 from engine.inspection.salvage.salvage import COMPLETE, Salvaged, SalvageSearch
 from engine.inspection.snapshot import open_store
 from engine.mapped.image_file import ImageFile
@@ -346,6 +348,108 @@ def in_pieces(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
     return Round(f"large messages in {'even' if is_even else 'any'} pieces", _wanted(store, offsets, [image]), [image])
 
 
+def out_of_order(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """A middle file is deleted; an image has its extents in any order, with pages of other files between."""
+    number = rng.choice((1, 2))
+    path = store.files[number]
+    data = path.read_bytes()
+    path.unlink()
+    extents, position = [], 0
+    while position < len(data):
+        count = rng.choice((1, 2, 4, 8, 16)) * PAGE
+        extents.append(data[position : position + count])
+        position += count
+    rng.shuffle(extents)
+    image = folder / "image"
+    image.write_bytes(b"".join(part for extent in extents for part in (extent, _foreign(rng, folder, 1))))
+    start = number * FILE_BYTES
+    offsets = [offset for offset in store.units if start <= offset < start + FILE_BYTES]
+    return Round("extents out of order", _wanted(store, offsets, [image]), [image])
+
+
+def twin_logs(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """The logs of two brokers have messages of the same sizes at the same offsets; an image has pages of both."""
+    number = rng.choice((1, 2))
+    path = store.files[number]
+    data = path.read_bytes()
+    path.unlink()
+    other = bytearray(data)
+    for offset, unit in store.units.items():
+        if number * FILE_BYTES <= offset < (number + 1) * FILE_BYTES:
+            start = offset - number * FILE_BYTES
+            other[start : start + len(unit)] = _of_other_broker(rng, unit)
+    image, position, pieces = folder / "image", 0, []
+    while position < len(data):
+        count = rng.randrange(1, 9) * PAGE
+        pair = [data[position : position + count], bytes(other[position : position + count])]
+        rng.shuffle(pair)
+        pieces += pair
+        position += count
+    image.write_bytes(b"".join(pieces))
+    start = number * FILE_BYTES
+    offsets = [offset for offset in store.units if start <= offset < start + FILE_BYTES]
+    wanted = {
+        offset for offset in _wanted(store, offsets, [image]) if _is_proven_to_its_end(offset, store.units[offset])
+    }
+    return Round("pages of two brokers' logs of equal sizes", wanted, [image])
+
+
+def _is_proven_to_its_end(offset: int, unit: bytes) -> bool:
+    """Return True if no page of the unit holds only topic and properties: no CRC covers them, so either log's fit."""
+    tail_size = len(unit) - 88 - len(decode(unit).body)
+    return (offset + len(unit) - tail_size - 1) // PAGE == (offset + len(unit) - 1) // PAGE
+
+
+def _of_other_broker(rng: random.Random, unit: bytes) -> bytes:
+    """Return a unit of the same size with another body, store time, host and key."""
+    decoded = decode(unit)
+    other = bytearray(unit)
+    body = unit.find(decoded.body, 88) if decoded.body else 0
+    if decoded.body:
+        other[body : body + len(decoded.body)] = rng.randbytes(len(decoded.body))
+        if unit[8:12] != bytes(4):
+            other[8:12] = crc31(bytes(other[body : body + len(decoded.body)])).to_bytes(4, "big")
+    key = unit.rfind(b"UNIQ_KEY\x01") + 9
+    other[key : key + 32] = b"%032X" % rng.getrandbits(120)
+    stored = 48 + (20 if unit[39] & 16 else 8)
+    other[stored + 7] ^= 1
+    other[stored + 8] ^= 1
+    return bytes(other[:-20]) + _property_crc(bytes(other)) if b"__CRC32#\x01" in unit[-20:] else bytes(other)
+
+
+def _property_crc(unit: bytes) -> bytes:
+    again = bytearray(unit)
+    write_property_crc(again)
+    return bytes(again[-20:])
+
+
+def holes(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """Sectors of 512 bytes of a file are zeros, as a disk that lost them says; an image has them, cut anywhere."""
+    path = rng.choice(store.files[:-1])
+    data = path.read_bytes()
+    for _number in range(rng.choice((1, 3, 9))):
+        sector = rng.randrange(len(data) // 512 - 40)
+        _patch(path, sector * 512, bytes(512 * rng.choice((1, 2, 8, 30))))
+    image = folder / "image"
+    start, end = sorted(rng.sample(range(len(data)), 2))
+    image.write_bytes(rng.randbytes(512 * rng.randrange(20)) + data[start:end])
+    return Round("sectors of zeros", _somewhere(store, [image]), [image])
+
+
+def cut_in_properties(rng: random.Random, store: WrittenStore, folder: Path) -> Round:
+    """A file ends within the properties of a message; the image has the next bytes, or those of another file."""
+    path = store.files[-1]
+    data = path.read_bytes()
+    start = len(store.log) - FILE_BYTES
+    offset = rng.choice([offset for offset in store.units if offset >= start])
+    end = offset - start + len(store.units[offset]) - rng.randrange(1, 40)
+    path.write_bytes(data[:end])
+    image = folder / "image"
+    behind = data[end:] if rng.random() < 0.6 else text(rng, 3000)
+    image.write_bytes(rng.choice((b"", bytes(700))) + behind)
+    return Round("cut in the properties", _somewhere(store, [image]), [image])
+
+
 KINDS: tuple[Callable[[random.Random, WrittenStore, Path], Round], ...] = (
     overwritten,
     bits,
@@ -357,6 +461,10 @@ KINDS: tuple[Callable[[random.Random, WrittenStore, Path], Round], ...] = (
     fragmented,
     interleaved,
     other_generation,
+    out_of_order,
+    twin_logs,
+    holes,
+    cut_in_properties,
 )
 
 

@@ -32,10 +32,12 @@ from engine.codec.unit_search import (
     FOLLOWING_BYTES,
     HEAD_BYTES,
     PAGE_BYTES,
+    STORE_HOST_END_BYTES,
     EndVerdict,
     UnitHead,
     is_tail,
     judge_end,
+    names_other_host,
     read_head,
 )
 from engine.inspection.salvage.sources import Source, StoreUnits
@@ -108,7 +110,7 @@ class Reassembly:
         self._max_ends = list(accumulate((run.end_offset for run in runs), max))
         self._claimed: dict[int, tuple[list[int], list[int]]] = {}
         self._large_bytes = 0
-        self._heads: dict[tuple[int, PagePlace], int] = {}
+        self._heads: dict[tuple[int, PagePlace], UnitHead] = {}
         self._page_heads: dict[int, list[PagePlace]] = {}
         self._note_heads()
         self._pages: dict[tuple[PagePlace, int], bytes] = {}
@@ -118,13 +120,14 @@ class Reassembly:
         """The same with topic or properties in a page of which nothing proves that it is of the same file."""
         self.solved: set[int] = set()
         """Offsets of the units that were put together."""
+        self._solved_heads: set[UnitHead | None] = set()
 
     def _note_heads(self) -> None:
         """Note the size of each unit of which the head was found, and which places the heads name for their pages."""
         for fragment in self._finds.heads:
             head = fragment.head
             place = PagePlace(fragment.source, fragment.position - head.physical_offset)
-            self._heads[head.physical_offset, place] = head.size
+            self._heads[head.physical_offset, place] = head
             self._page_heads.setdefault(head.physical_offset // PAGE_BYTES, []).append(place)
 
     def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
@@ -155,9 +158,10 @@ class Reassembly:
 
         Returns True if that was done.
         """
-        size = self._heads.get((offset, place))
-        if size is None or offset in self.solved:
+        head = self._heads.get((offset, place))
+        if head is None or head in self._solved_heads:
             return False
+        size = head.size
         end = offset + size
         index = bisect_left(self._starts, end)
         borders = range((offset // PAGE_BYTES + 1) * PAGE_BYTES, end, PAGE_BYTES)[:_MAX_BORDERS]
@@ -170,29 +174,33 @@ class Reassembly:
             first, second = self._sources[place.source].file, self._sources[run.source].file
             for border in borders:
                 head_size, tail_size = border - offset, end - border
-                tail = second.read(border + run.shift, tail_size + FOLLOWING_BYTES)
+                tail = second.read(border + run.shift, tail_size + STORE_HOST_END_BYTES)
                 data = first.read(offset + place.shift, head_size) + tail[:tail_size]
                 frame = _frame_of_unit(data, offset, size)
-                if frame is not None and judge_end(data, offset, tail[tail_size:], frame) == "proven":
+                following = tail[tail_size:]
+                if (
+                    frame is not None
+                    and judge_end(data, offset, following[:FOLLOWING_BYTES], frame) == "proven"
+                    and not names_other_host(data, offset, following, frame, self._units.hosts)
+                ):
                     pieces = (
                         Piece(place.source, offset + place.shift, head_size),
                         Piece(run.source, border + run.shift, tail_size),
                     )
-                    self.units.append(Reassembled(offset, data, pieces))
-                    self.solved.add(offset)
+                    self._add(Reassembled(offset, data, pieces))
                     return True
         return False
 
     def _solve(self, offset: int, place: PagePlace) -> Reassembled | None:
         """Put the unit at ``offset`` together, the first page of which probably lies at ``place``."""
-        if offset in self.solved or self._is_whole_elsewhere(offset, place):
+        if self._is_solved(offset, place) or self._is_whole_elsewhere(offset, place):
             return None
         following = self._sources[place.source].file.read(offset + place.shift, 8)
         if following[4:] == _BLANK:
             return None
         if following[:4] == _ENTRY:
             offset += dledger.HEADER_SIZE
-            if offset in self.solved or self._is_whole_elsewhere(offset, place):
+            if self._is_solved(offset, place) or self._is_whole_elsewhere(offset, place):
                 return None
         for places in self._tries(offset, HEAD_BYTES, place, MAX_ATTEMPTS):
             head = read_head(self._bytes(offset, HEAD_BYTES, places), 0)
@@ -236,8 +244,7 @@ class Reassembly:
             end = self._judge_end(data, offset, places[-1])
             solved = Reassembled(offset, data, tuple(self._pieces(offset, size, places)))
             if end == "proven":
-                self.units.append(solved)
-                self.solved.add(offset)
+                self._add(solved)
                 return solved
             if end == "open" and len(solved.pieces) > 1:
                 self.open_ends.append(solved)
@@ -376,8 +383,28 @@ class Reassembly:
 
     def _judge_end(self, data: bytes, offset: int, last_place: PagePlace) -> EndVerdict:
         position = offset + len(data) + last_place.shift
-        following = self._sources[last_place.source].file.read(position, FOLLOWING_BYTES)
-        return judge_end(data, offset, following)
+        following = self._sources[last_place.source].file.read(position, STORE_HOST_END_BYTES)
+        frame = check_frame(data, 0, len(data))
+        verdict = judge_end(data, offset, following[:FOLLOWING_BYTES], frame)
+        if (
+            verdict == "proven"
+            and isinstance(frame, Frame)
+            and names_other_host(data, offset, following, frame, self._units.hosts)
+        ):
+            return "open"
+        return verdict
+
+    def _add(self, unit: Reassembled) -> None:
+        self.units.append(unit)
+        self.solved.add(unit.offset)
+        self._solved_heads.add(read_head(unit.data, 0))
+
+    def _is_solved(self, offset: int, place: PagePlace) -> bool:
+        """Return True if the unit whose head is at ``place`` was put together: two logs may have one at ``offset``."""
+        if offset not in self.solved:
+            return False
+        head = self._head_at(offset, place)
+        return head is None or head in self._solved_heads
 
     def _is_whole_elsewhere(self, offset: int, place: PagePlace | None = None) -> bool:
         """Return True if the store or a run has a unit that begins at ``offset``; with ``place`` only the one whose

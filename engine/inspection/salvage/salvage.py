@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
 from engine.callbacks import Cancelled
@@ -15,7 +15,15 @@ from engine.codec import dledger
 from engine.codec import properties as props
 from engine.codec.crc import crc32
 from engine.codec.message import PREPARED, ROLLBACK, Unit, check_frame, decode_frame
-from engine.codec.unit_search import MAX_TAIL_BYTES, PAGE_BYTES, UnitTail, read_tail
+from engine.codec.unit_search import (
+    MAX_TAIL_BYTES,
+    PAGE_BYTES,
+    STORE_HOST_END_BYTES,
+    UnitTail,
+    names_other_host,
+    read_store_host,
+    read_tail,
+)
 from engine.errors import CannotRead, Undecoded
 from engine.inspection.lost_units import LostUnit, entries_into, lost_units
 from engine.inspection.salvage.own_copies import OwnCopies
@@ -63,6 +71,8 @@ EVIDENCE_WORDS = {
     "otherStoreHost": "another host",
     "otherUnitInStore": "the store has another message there",
     "otherUnitThere": "another message, which its queue entry names, was there",
+    "likelierUnit": "another message is likelier there",
+    "otherLog": "its host writes another log",
     "queueEntryElsewhere": "its queue has another message at that number",
     "insideUnit": "inside another message",
     "endNotProven": "its end may be other bytes",
@@ -148,6 +158,7 @@ class SalvageSearch:
         self._starts: set[int] = set()
         self._ends: set[int] = set()
         self._doubtful: set[tuple[int, int]] = set()
+        self._other_hosts: set[bytes] = set()
         self._pieces: list[tuple[int, int, int]] = []
         self.counts: Counter[Verdict] = Counter()
         self.live_count = 0
@@ -201,6 +212,7 @@ class SalvageSearch:
         self.counts.clear()
         self.live_count = sum(run.count for run in self._finds.runs if run.is_live)
         self._doubtful = set(self._units.doubtful)
+        self._other_hosts = self._hosts_of_other_logs()
         complete: set[int] = {offset for offset, _ in self._doubtful}
         listed: set[int | None] = set()
         for row in _without_overlapped(self._whole_rows(), self._claimed_ranges()):
@@ -213,6 +225,29 @@ class SalvageSearch:
         yield from self._counted(self._heads(listed | complete | damaged.keys()))
         damaged_ends = {(row.physical_offset or 0) + (row.size or 0) for row in damaged.values()}
         yield from self._counted(self._tails(damaged_ends))
+
+    def _hosts_of_other_logs(self) -> set[bytes]:
+        """Return hosts that no unit of the store names, and of which a unit lies where the log has one of its own."""
+        own: list[tuple[int, int]] = []
+        strangers: list[tuple[bytes, UnitRun]] = []
+        if not self._units.hosts:
+            return set()
+        for run in sorted(self._finds.runs, key=lambda run: run.physical_offset):
+            if run.is_live or run.in_damaged:
+                continue
+            host = read_store_host(self._sources[run.source].file.read(run.position, STORE_HOST_END_BYTES))
+            if host in self._units.hosts:
+                own.append((run.physical_offset, run.end_offset))
+            else:
+                strangers.append((host, run))
+        starts, ends = [start for start, _ in own], list(accumulate((end for _, end in own), max))
+        hosts = set()
+        for host, run in strangers:
+            index = bisect_left(starts, run.end_offset) - 1
+            is_beside_own = index >= 0 and ends[index] > run.physical_offset
+            if is_beside_own or self._units.overlaps(run.physical_offset, run.end_offset):
+                hosts.add(host)
+        return hosts
 
     def _claimed_ranges(self) -> list[tuple[int, int]]:
         """Return the bytes of damage that queue entries claim, ascending: what else lies there is of another time."""
@@ -313,12 +348,14 @@ class SalvageSearch:
                 if isinstance(frame, str):
                     return  # the file changed since it was searched
             unit_data = data[start : start + frame.size]
+            following = data[start + frame.size : start + frame.size + STORE_HOST_END_BYTES]
             yield _Candidate(
                 position - run.shift,
                 unit_data,
                 (Piece(run.source, position, frame.size),),
                 in_damaged=run.in_damaged,
                 is_enclosed=is_enclosed,
+                is_end_open=names_other_host(unit_data, position - run.shift, following, frame, self._units.hosts),
                 has_unit_before=position > run.position,
                 has_unit_behind=position + frame.size < end,
             )
@@ -363,13 +400,25 @@ class SalvageSearch:
         rows = [self._row(candidate, rivals=len(by_content) - 1) for candidate in by_content.values()]
         rows.sort(key=_likelihood, reverse=True)
         likelihoods = [_likelihood(row) for row in rows]
-        return [
+        ranked = [
             replace(
                 row,
                 rank=1 + sum(other > likelihood for other in likelihoods),
                 ties=sum(other == likelihood for other in likelihoods) - 1,
             )
             for row, likelihood in zip(rows, likelihoods, strict=True)
+        ]
+        if rows[0].verdict not in COMPLETE:
+            return ranked
+        if "storeHost" in rows[0].evidence:
+            self._other_hosts |= {
+                read_store_host(row.data) for row in ranked if row.rank > 1 and "otherStoreHost" in row.doubts
+            }
+        return [
+            replace(row, verdict="conflict", doubts=(*row.doubts, "likelierUnit"))
+            if row.rank > 1 and row.verdict in COMPLETE
+            else row
+            for row in ranked
         ]
 
     def _row(self, candidate: _Candidate, *, rivals: int) -> Salvaged:
@@ -406,6 +455,9 @@ class SalvageSearch:
         if self._units.hosts:
             is_own_host = unit.store_host_raw in self._units.hosts
             (evidence if is_own_host else doubts).append("storeHost" if is_own_host else "otherStoreHost")
+        is_of_other_log = unit.store_host_raw in self._other_hosts
+        if is_of_other_log:
+            doubts.append("otherLog")
         is_in_blank = any(start < end and offset < start + size for start, size in self._units.blanks)
         overlaps = (is_in_blank or self._units.overlaps(offset, end)) and not self._is_seal_broken(offset, len(data))
         begin = max(self._store.log.min_offset, 0)
@@ -424,7 +476,7 @@ class SalvageSearch:
         if is_inside and not entry_agrees and not (in_hole and entry_agrees is None):
             verdict = "inBody"
             doubts.append("insideUnit")
-        elif overlaps or entry_agrees is False:
+        elif overlaps or entry_agrees is False or is_of_other_log:
             verdict = "conflict"
         elif candidate.is_end_open and not (entry_agrees and is_moved):
             verdict = "unproven"

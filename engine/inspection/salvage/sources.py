@@ -26,8 +26,8 @@ from engine.mapped.image_file import ImageFile
 from engine.mapped.reading import Reading
 
 _MAX_WITHOUT_CRC = 1000
-_HOST_ROWS = 64
-"""Units from one whose host is noted to the next."""
+_HOSTS = 128
+"""Units of a block whose hosts are noted."""
 _MARK_ROWS = 64
 """Units from one whose number is noted to the next."""
 _STEP_BYTES = 1 << 16
@@ -201,7 +201,7 @@ def _add_block(units: StoreUnits, block: UnitColumns) -> None:
     count = block.count - int(block.kind[block.count - 1] == BLANK)
     if count < block.count:
         units.blanks.append((int(block.offset[count]), int(block.size[count])))
-    for row in range(0, count, _HOST_ROWS):
+    for row in range(0, count, max(count // _HOSTS, 1)):
         start = int(block.offset[row]) - block.base
         sys_flag = int(block.sys_flag[row])
         host = start + 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8

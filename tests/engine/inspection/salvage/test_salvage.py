@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from planted_faults import patch
-from salvage_rounds import FILE_BYTES, WrittenStore, salvage, write_store
+from salvage_rounds import FILE_BYTES, WrittenStore, salvage, twin_logs, write_store
+
+from engine.inspection.salvage.salvage import COMPLETE
 
 
 @pytest.fixture
@@ -235,3 +237,20 @@ def test_a_message_of_another_time_in_the_place_of_a_lost_one_is_a_conflict(
     patch(written.files[0], offset, b"damaged" * 40)
     rows = [row for row in salvage(written.root, [image]) if row.data]
     assert [(row.verdict, row.doubts) for row in rows] == [("conflict", ("otherUnitThere",))] * 2
+
+
+def test_of_two_brokers_logs_with_equal_sizes_only_the_own_is_whole(tmp_path: Path) -> None:
+    """Both logs had a message of that size at that offset, so the queue entry spoke for both: both were whole, and what
+    was put together first hid the other one.
+    """
+    rng = random.Random(4)
+    store = write_store(rng, tmp_path / "store", 4, crc_zero=0)
+    played = twin_logs(rng, store, tmp_path)
+    rows = salvage(store.root, played.images)
+    whole = [row for row in rows if row.verdict in COMPLETE]
+    assert {row.physical_offset for row in whole} >= played.wanted
+    assert all(row.data == store.units[row.physical_offset or 0] for row in whole)
+    others = [row for row in rows if "otherStoreHost" in row.doubts]
+    assert len(others) > 20
+    assert {row.verdict for row in others} <= {"conflict", "unproven", "inBody"}
+    assert any("likelierUnit" in row.doubts for row in others) or all("otherLog" in row.doubts for row in others)
