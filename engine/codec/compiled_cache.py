@@ -23,6 +23,7 @@ _SOURCES = (
     "compiled_texts.py",
     "compiled_put.py",
     "compiled_search.py",
+    "compiled_times.py",
     "compiled_write.py",
     "intrinsics.py",
     "intrinsics_crc.py",

@@ -69,6 +69,16 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("compare", (_I, _I8, _I4, _I, _I, "int8", "bool"), 0),
         Function("judge_pairs", (_I8, _I4, _I, "int64:2", "int8"), 0),
     ),
+    "compiled_times": (
+        Function(
+            "add_units",
+            (
+                *(_I8, _I, _I, _I, _I8, _I4, _I8, _I8, _I4, _I4, _I8, _I4, _I8, "bool", _I, _I, _I, _I),
+                *(_I4, _I8, _I8, _I8, _I4, _I8, _I8, _I8, _I8),
+            ),
+            1,
+        ),
+    ),
 }
 """The functions of each module."""
 

@@ -20,6 +20,7 @@ TWINS = {
     "compiled_search": "codec/block_search",
     "compiled_tally": "codec/tally",
     "compiled_texts": "codec/block_texts",
+    "compiled_times": "inspection/histogram/unit_bins",
     "compiled_write": "codec/message_columns",
     "dispatch_twin": "codec/queue_builder",
 }

@@ -45,6 +45,7 @@ EXCEPTIONS = {
     "inspection/samples.py": "samples that the program ships, and where they are unpacked",
     "inspection/archives.py": "an archive that is unpacked into the cache",
     "inspection/side_index.py": "the cache beside the program, which may be lost",
+    "inspection/histogram/cache.py": "the cache beside the program, which may be lost",
     "inspection/space/cache.py": "the cache beside the program, which may be lost",
     "inspection/copy_out.py": "where the copy grows",
     "bench/recover.py": "its own temporary store",

@@ -35,6 +35,7 @@ from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
 from viewer.pane.event_words import event_title, message_text
+from viewer.pane.histogram_bar import HistogramBar
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -81,6 +82,8 @@ class UnitsPane(Pane):
         self.upper.insertWidget(0, self.filter)
         self.finding = LogFind(model, table, self.unit)
         self.upper.insertWidget(1, self.finding.line)
+        self.times = HistogramBar("units.histogram")
+        self.upper.insertWidget(2, self.times.strip)
         self.marks = LogMarks(model, table, self)
         self.same = SameValueCommands(table)
         self.exports = LogExport(model, table, self)
@@ -159,6 +162,8 @@ class UnitsPane(Pane):
         self.tools.ruleRequested.connect(self.marks.ask_rules)
         self.same.stepRequested.connect(self.finding.jump)
         self.frequency.termRequested.connect(self.tools.take_term)
+        self.times.filterRequested.connect(self.filter.apply)
+        self.times.offsetRequested.connect(self._on_bar_chosen)
         self.unit.columnRequested.connect(self.table.fitting.add)
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
@@ -169,6 +174,7 @@ class UnitsPane(Pane):
         self.finding.settings = settings
         self.marks.use(settings)
         self.unit.use(settings)
+        self.times.use(settings)
         self._settings = settings
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -181,6 +187,7 @@ class UnitsPane(Pane):
         self.filter.set_text("")
         self.survey.set_session(session)
         self.events.set_session(session)
+        self.times.set_session(session)
         self.count.set_session(session)
         if self.incident is not None:
             self.incident.set_session(session)
@@ -204,6 +211,7 @@ class UnitsPane(Pane):
         self.table.setFocus()
         session.later(self._tell_lost)
         session.later(self.survey.read_extent)
+        session.later(self._show_times)
 
     def _tell_lost(self) -> None:
         """Name the messages in unreadable bytes, once the first rows are shown: this asks all queues and tries
@@ -283,7 +291,7 @@ class UnitsPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.filter.field, self.table, self.unit.detail, self.unit.hex
+        return self.filter.field, self.times.strip, self.table, self.unit.detail, self.unit.hex
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying, stepping and filtering act on the table."""
@@ -309,6 +317,7 @@ class UnitsPane(Pane):
             **self.exports.commands(),
             **self.resends.commands(),
             **self.frequency.commands(),
+            **self.times.commands(),
             **self.unit.commands(),
         }
 
@@ -317,8 +326,8 @@ class UnitsPane(Pane):
         return self.model.filter.running or self.model.find.running
 
     def reads_behind(self) -> bool:
-        """Return True while the lane of events waits for its turn to read the log."""
-        return self.events.pending
+        """Return True while the lane of events or the time histogram waits for its turn to read the log."""
+        return self.events.pending or self.times.pending
 
     def status(self) -> str:
         """Return the matches of the filter, or the length of the log."""
@@ -520,6 +529,19 @@ class UnitsPane(Pane):
             self.table.set_source(model.log, start_position=row.offset if row is not None else None, choose=True)
             self.statusMessage.emit(self.status())
             self.statusUpdated.emit(self.status())
+        self._show_times()
+
+    def _show_times(self) -> None:
+        """Show the times of the filter's units, once it does not run: its rows come first."""
+        if not self.model.filter.running:
+            self.times.show(self.model.filter.text)
+
+    def _on_bar_chosen(self, offset: int) -> None:
+        """Choose the first unit of a bar; the filter stays, also if it has not come there yet."""
+        if self.model.filter.source is not None and self.model.place_of(offset) is None:
+            self.statusMessage.emit(tr("The filter has not come to this message yet: Go on continues it."))
+            return
+        self.go_to(offset)
 
     def _filter_began(self, source: MatchSource) -> None:
         self.table.set_source(source)
@@ -536,6 +558,7 @@ class UnitsPane(Pane):
 
     def _on_filter_state(self, state: State | None, sentence: str) -> None:
         self.table.set_state(state)
+        self._show_times()
         if (
             self.model.filter.source is not None
             and not self.model.filter.source.offsets

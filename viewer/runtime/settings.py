@@ -130,6 +130,24 @@ class Settings:
         self._file.setValue("layout/tree", int(value))
 
     @property
+    def histogram_shown(self) -> bool:
+        """True if the time histogram is shown over the rows."""
+        return self._number("layout/histogram", 1, 0, 1) == 1
+
+    @histogram_shown.setter
+    def histogram_shown(self, value: bool) -> None:
+        self._file.setValue("layout/histogram", int(value))
+
+    @property
+    def histogram_bytes(self) -> bool:
+        """True if its bars show bytes, False if messages."""
+        return self._number("layout/histogramBytes", 0, 0, 1) == 1
+
+    @histogram_bytes.setter
+    def histogram_bytes(self, value: bool) -> None:
+        self._file.setValue("layout/histogramBytes", int(value))
+
+    @property
     def restore(self) -> bool:
         """True if a start opens what stood in the window at the end."""
         return self._number("start/restore", 0, 0, 1) == 1

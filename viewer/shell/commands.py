@@ -239,6 +239,8 @@ COMMANDS = (
     *(_opens(view.kind, "View") for view in VIEWS if view.kind not in {"where", "pipeline", "bookmarks"}),
     Command("view.inspector", words("Data inspector"), "View", IN_FRONT, keys=("Ctrl+I",), group=1),
     Command("columns.choose", words("Columns of this table…"), "View", IN_FRONT, keys=("Ctrl+Alt+T",), group=1),
+    Command("view.histogram", words("Time histogram"), "View", IN_FRONT, keys=("Ctrl+H",), group=1),
+    Command("histogram.bytes", words("Messages or bytes over time"), "View", IN_FRONT, keys=("Ctrl+Alt+H",), group=1),
     Command("colour.rules", words("Colouring rules…"), "View", IN_FRONT, keys=("Ctrl+Shift+G",), group=1),
     Command(
         "view.tree",

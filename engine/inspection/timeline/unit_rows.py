@@ -184,12 +184,13 @@ class _TopicKinds:
     def of(self, topic_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
         names = self._topics.names
         if len(names) > len(self._flags):
-            self._flags = np.array([_topic_flags(name) for name in names], np.uint8)
+            self._flags = np.array([topic_flags(name) for name in names], np.uint8)
         flags = self._flags[topic_ids] if len(self._flags) else np.zeros(len(topic_ids), np.uint8)
         return np.where(topic_ids < 0, np.uint8(0), flags)
 
 
-def _topic_flags(name: str) -> int:
+def topic_flags(name: str) -> int:
+    """Return the flags of all units of a topic."""
     if name == SCHEDULE_TOPIC:
         return DELAYED
     if name.startswith(RETRY_PREFIX):

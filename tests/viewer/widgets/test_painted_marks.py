@@ -49,7 +49,7 @@ NO_MARKS = {
     **dict.fromkeys(("filter_line", "find_line", "palette_box"), "what is typed"),
     "record_state": "a sentence in the place of rows",
     **dict.fromkeys(("live_items", "rates", "stages"), "curves and figures of a moment"),
-    "TimeTrack": "the time that is shown",
+    **dict.fromkeys(("TimeTrack", "time_histogram"), "the time that is shown"),
     "welcome": "the way into a store: none is open",
     **dict.fromkeys(("Frame", "jump_highlight"), "a hint over the window"),
     "incident_card": "the edge of a card of words",

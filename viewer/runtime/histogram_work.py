@@ -1,0 +1,120 @@
+"""Work of the worker process: the time histogram of a log, as a value that the window draws. No Qt.
+
+Called as ``jobs.in_worker(title, "viewer.runtime.histogram_work:read", …)``. Partial histograms are sent as they grow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.inspection.histogram.unit_bins import LogHistogram
+    from viewer.runtime.worker import WorkerControl
+
+BARS = 400
+"""Bars over the whole time, at most."""
+TOPICS = 8
+"""Topics with a colour of their own; the others are one part of each bar."""
+FAR_MS = 366 * 86_400_000
+"""Messages whose store times are further apart than this from all others are left out of the picture, and counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of the time: [begin, end) ms, in bars of ``width`` ms; its units are in [start, stop) of the log."""
+
+    begin: int
+    end: int
+    width: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramData:
+    """Bars of ``width`` ms in the order of time, those without messages left out.
+
+    ``messages`` and ``bytes`` have a list for each of ``topics``; "" is all further topics. ``p50`` and ``p99`` (ms
+    from born to stored) are −1 where no message counts. ``first`` and ``end`` are offsets. ``far`` counts messages
+    that are left out because their times are far from all others.
+    """
+
+    width: int = 1
+    starts: list[int] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+    messages: list[list[int]] = field(default_factory=list)
+    bytes: list[list[int]] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    end: list[int] = field(default_factory=list)
+    p50: list[int] = field(default_factory=list)
+    p99: list[int] = field(default_factory=list)
+    units: int = 0
+    far: int = 0
+    damaged: int = 0
+    unread: int = 0
+    steps_back: int = 0
+    largest_step_ms: int = 0
+    is_complete: bool = True
+
+
+def read(
+    control: WorkerControl,
+    path: Path,
+    config: MessageStoreConfig | None,
+    where: str,
+    now_ms: int,
+    part: Range | None = None,
+    cache: Path | None = None,
+) -> HistogramData:
+    """Return the histogram of the units that match ``where``, of the time of ``part`` if there is one.
+
+    ``cache`` is the folder of side indexes; only a histogram without a filter is kept there. Emits partial ones.
+    """
+    from engine.inspection import open_store
+    from engine.inspection.histogram.log_histogram import ALL, Look, read_histogram
+    from engine.query import parse
+
+    unit_filter = parse(where, now_ms=now_ms) if where else None
+    look = ALL if part is None else Look(part.begin, part.end, part.width, part.start, part.stop)
+    with open_store(path, config) as store:
+        histogram = read_histogram(
+            store.log,
+            unit_filter,
+            look,
+            cache if unit_filter is None else None,
+            lambda partial: control.emit(_data(partial, part)),
+            control.report,
+            lambda: control.cancelled,
+        )
+    return _data(histogram, part)
+
+
+def _data(histogram: LogHistogram, part: Range | None) -> HistogramData:
+    from engine.inspection.histogram.time_bins import width_for
+
+    bins = histogram.bins
+    begin, end = bins.main_span(FAR_MS) if part is None else (part.begin, part.end)
+    shown = bins.within(begin, end)
+    shown.coarsen(max(bins.width, width_for(end - begin, BARS) if part is None else part.width))
+    table = shown.table(TOPICS)
+    return HistogramData(
+        table.width,
+        table.starts,
+        table.topics,
+        table.messages,
+        table.bytes,
+        table.first,
+        table.end,
+        table.p50,
+        table.p99,
+        histogram.units,
+        0 if part is not None else histogram.units - sum(map(sum, table.messages)),
+        histogram.damaged,
+        histogram.unread,
+        histogram.steps_back,
+        histogram.largest_step_ms,
+        histogram.is_complete,
+    )
