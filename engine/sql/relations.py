@@ -60,7 +60,22 @@ RELATIONS: dict[str, Relation] = {
     "findings": Relation(FINDINGS, finding_batches),
     "tables": Relation(TABLES, table_batches),
 }
+_SQL_TYPES = {
+    "string": "VARCHAR",
+    "bigint": "BIGINT",
+    "int": "INTEGER",
+    "boolean": "BOOLEAN",
+    "binary": "BLOB",
+    "timestamp": "TIMESTAMPTZ",
+    "map<string,string>": "MAP(VARCHAR, VARCHAR)",
+    "array<string>": "VARCHAR[]",
+}
 WITH_BODIES = {**RELATIONS, "units": Relation(UNITS_WITH_BODIES, unit_batches)}
+
+
+def sql_type(kind: str) -> str:
+    """Return the type of a column as DuckDB names it."""
+    return _SQL_TYPES[kind.removesuffix(" NOT NULL")]
 
 
 class RelationReader:

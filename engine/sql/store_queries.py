@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -23,12 +26,28 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1 << 16
 """Rows of a batch of the result."""
+LONGEST_HINT = 200
+"""Characters of a line behind the first one of an error of DuckDB; longer ones list what nobody can read at once."""
+_AS_JSON = re.compile(r'\{"exception_type".*\}', re.DOTALL)
+_KIND = re.compile(r"^(?:[A-Za-z]+ )+Error: ")
+_EXPLAIN = "EXPLAIN "
 MEMORY = "2GB"
 """What sorting and grouping hold in memory before they write to a temporary folder."""
 
 
 class MissingPackages(StoreError):
     """DuckDB or pyarrow is not installed."""
+
+
+class BadQuestion(UsageError):
+    """DuckDB cannot answer a question. ``start`` and ``length`` are the characters that it complains about; None and 0
+    if it names none.
+    """
+
+    def __init__(self, problem: str, start: int | None = None, length: int = 0) -> None:
+        super().__init__(problem)
+        self.start = start
+        self.length = length
 
 
 class StoreQueries:
@@ -57,6 +76,7 @@ class StoreQueries:
                 "enable_external_access": "false",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
+                "errors_as_json": "true",
                 "memory_limit": MEMORY,
                 "temp_directory": str(Path(self._spill.name) / "spill"),
             },
@@ -89,14 +109,14 @@ class StoreQueries:
     def ask(self, text: str) -> Answer:
         """Begin to answer one SELECT (or DESCRIBE, SHOW, EXPLAIN, VALUES).
 
-        Raises :class:`UsageError` for anything else and for a mistake in the text, :class:`StoreError` where the store
-        cannot be read.
+        Raises :class:`UsageError` for anything else, :class:`BadQuestion` for a mistake in the text, and
+        :class:`StoreError` where the store cannot be read.
         """
         duck = _duckdb()
         try:
             statements = self._connection.extract_statements(text)
         except duck.Error as error:
-            raise UsageError(_sentence_of(error)) from error
+            raise BadQuestion(_sentence_of(error), *_place_of(error, text)) from error
         if len(statements) != 1:
             raise UsageError(sentence("expected one question in SQL, found {n}", n=len(statements)))
         kind = statements[0].type
@@ -104,7 +124,24 @@ class StoreQueries:
             raise UsageError(
                 sentence("expected a question (SELECT …), found {kind}: a store is only read", kind=kind.name)
             )
-        return Answer(self, self._guarded(lambda: self._connection.sql(statements[0]).to_arrow_reader(BATCH_ROWS)))
+        try:
+            reader = self._guarded(lambda: self._connection.sql(statements[0]).to_arrow_reader(BATCH_ROWS))
+        except BadQuestion as error:
+            error.start, error.length = self._misunderstood_word(text)
+            raise
+        return Answer(self, reader)
+
+    def _misunderstood_word(self, text: str) -> tuple[int | None, int]:
+        """Return the characters that DuckDB does not understand: only the plan of a question names them."""
+        duck = _duckdb()
+        prefix = "" if text.lstrip().upper().startswith(_EXPLAIN) else _EXPLAIN
+        with contextlib.suppress(StoreError):
+            try:
+                self._guarded(lambda: self._connection.execute(prefix + text))
+            except BadQuestion as error:
+                if isinstance(error.__cause__, duck.Error):
+                    return _place_of(error.__cause__, prefix + text, len(prefix))
+        return None, 0
 
     def _guarded(self, step: Any) -> Any:
         """Run a step of DuckDB, and raise what ended it as an error of this program."""
@@ -116,7 +153,7 @@ class StoreQueries:
             for reader in self._readers.values():
                 if reader.error is not None:
                     raise reader.error from error
-            raise UsageError(_sentence_of(error)) from error
+            raise BadQuestion(_sentence_of(error)) from error
 
 
 class Answer:
@@ -138,6 +175,16 @@ class Answer:
         return batch
 
 
+def duckdb_words() -> tuple[list[str], list[str]]:
+    """Return the names of DuckDB's functions, and its keywords. Raises :class:`MissingPackages`."""
+    functions = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE regexp_matches(function_name, '^[a-z]')"
+    keywords = "SELECT upper(keyword_name) FROM duckdb_keywords() WHERE keyword_category != 'unreserved'"
+    with _duckdb().connect(":memory:") as connection:
+        rows = [connection.execute(text).fetchall() for text in (functions, keywords)]
+    first, second = ([str(name) for (name,) in names if str(name).isidentifier()] for names in rows)
+    return sorted(first), sorted(second)
+
+
 def _duckdb() -> Any:
     try:
         import duckdb
@@ -150,5 +197,26 @@ def _duckdb() -> Any:
 
 
 def _sentence_of(error: BaseException) -> str:
-    """Return the first paragraph of an error of DuckDB, without the kind of error in front."""
-    return " ".join(str(error).split("\n\n", 1)[0].split())
+    """Return the first lines of an error of DuckDB, without the kind of error in front."""
+    match = _AS_JSON.search(str(error))
+    text = _KIND.sub("", str(error))
+    if match is not None:
+        with contextlib.suppress(ValueError):
+            text = json.loads(match[0])["exception_message"]
+    first, *further = text.partition("\tCandidate functions:")[0].split("\n\n", 1)[0].splitlines() or [""]
+    return " ".join(" ".join([first, *(line for line in further if len(line) <= LONGEST_HINT)]).split())
+
+
+def _place_of(error: BaseException, text: str, shift: int = 0) -> tuple[int | None, int]:
+    """Return the characters of ``text`` that an error of DuckDB names, from character ``shift`` on: their begin and
+    number.
+    """
+    match = _AS_JSON.search(str(error))
+    try:
+        fields = json.loads(match[0]) if match is not None else {}
+        start, length = json.loads(fields.get("location") or f"[{int(fields['position'])}, 0]")
+    except (KeyError, ValueError):
+        return None, 0
+    encoded = text.encode()
+    begin, end = len(encoded[:start].decode(errors="ignore")), len(encoded[: start + length].decode(errors="ignore"))
+    return max(begin - shift, 0), end - begin

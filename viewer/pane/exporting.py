@@ -6,7 +6,7 @@ Files are written off the loop and never into the store.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -158,7 +158,7 @@ class TableExportBox(QDialog):
 
     exportRequested = Signal(object)
 
-    def __init__(self, name: str, folder: Path, parent: QWidget) -> None:
+    def __init__(self, name: str, folder: Path, parent: QWidget, forms: Sequence[tuple[str, str]] = FORMS) -> None:
         super().__init__(parent)
         self.setObjectName("export.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -168,7 +168,7 @@ class TableExportBox(QDialog):
         self.form = ChoiceField()
         self.form.setObjectName("export.form")
         self.form.setAccessibleName(tr("Form"))
-        for suffix, text in FORMS:
+        for suffix, text in forms:
             self.form.addItem(tr(text), suffix)
         self.path = Field(tr("File"), code=True)
         self.path.setObjectName("export.path")

@@ -2,7 +2,7 @@
 
 Written ``log:123456`` · ``queue:Topic/0/42`` · ``trace:Topic/Key`` · ``index:FILE`` · ``positions`` ·
 ``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``rows:timer`` · ``waiting:retry`` · ``timeline:crash`` ·
-``compare:PATH`` ·
+``sql:SELECT …`` · ``compare:PATH`` ·
 ``cluster:HOST:PORT`` · ``requests:FILE`` · ``filter:topic = "X"`` (the log, filtered); each kind by itself is the view
 as a whole. And the places visited (:class:`History`). Pure, no Qt.
 """
@@ -30,6 +30,7 @@ Kind = Literal[
     "rows",
     "waiting",
     "timeline",
+    "sql",
     "compare",
     "lab",
     "checkpoint",

@@ -293,6 +293,16 @@ class Settings:
         self._file.setValue("find/used", json.dumps(used))
 
     @property
+    def questions(self) -> list[str]:
+        """Questions in SQL that were asked before, newest first."""
+        return [text for text in self._json("sql/used") if isinstance(text, str)]
+
+    def remember_question(self, text: str) -> None:
+        """Put ``text`` first."""
+        used = [text, *(used_text for used_text in self.questions if used_text != text)][:FILTERS]
+        self._file.setValue("sql/used", json.dumps(used))
+
+    @property
     def inspector_shown(self) -> bool:
         """True if the data inspector is shown beside the bytes."""
         return self._number("look/inspector", 0, 0, 1) == 1

@@ -467,6 +467,9 @@ COMMANDS = (
         "trace.open", words("Trace a key…"), "Analyse", lambda p: do.trace_key(p.window), icon="index", keys=("Ctrl+K",)
     ),
     _opens("where", "Analyse"),
+    Command("sql.run", words("Ask the question"), "Analyse", IN_FRONT, icon="play", keys=("Ctrl+Return",), noted=False),
+    Command("sql.explain", words("Explain the question"), "Analyse", IN_FRONT, keys=("Ctrl+Alt+X",), noted=False),
+    Command("sql.bodies", words("Questions with bodies, or without"), "Analyse", IN_FRONT, noted=False),
     Command("log.resend", words("Send again…"), "Analyse", IN_FRONT, noted=False),
     Command(
         "check.run",

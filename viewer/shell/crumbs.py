@@ -35,6 +35,7 @@ SIBLINGS_OF_LOG: tuple[places.Kind, ...] = (
     "rows",
     "waiting",
     "timeline",
+    "sql",
 )
 
 

@@ -158,6 +158,15 @@ VIEWS = (
         begins=True,
     ),
     View(
+        "sql",
+        "view.sql",
+        words("Ask in SQL"),
+        "sql",
+        "Ctrl+Alt+1",
+        "viewer.sql.pane:SqlPane",
+        cli="sql",
+    ),
+    View(
         "compare",
         "view.compare",
         words("Two stores"),

@@ -224,7 +224,9 @@ ONLY_IN = {
     "copy.out": frozenset({"whereResult"}),
     "edit.offset": frozenset({"groupProgress"}),
     "edit.entry": frozenset({"cq"}),
-    "edit.remove": frozenset({"unit", "cq", "indexEntry", "traceStep", "tracedKey", "whereResult", "waiting"}),
+    "edit.remove": frozenset(
+        {"unit", "cq", "indexEntry", "traceStep", "tracedKey", "whereResult", "waiting", "sqlRow"}
+    ),
     "edit.cut": frozenset({"unit"}),
     "edit.field": frozenset({"field"}),
 }
@@ -267,6 +269,7 @@ MESSAGES = frozenset(
         "field",
         "route",
         "row",
+        "sqlRow",
         "waiting",
         "timelineEvent",
         "conversationStep",

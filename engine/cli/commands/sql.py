@@ -83,27 +83,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _list_relations(out: Output) -> int:
-    from engine.sql.relations import RELATIONS
+    from engine.sql.relations import RELATIONS, sql_type
 
     for name, relation in RELATIONS.items():
         for column, kind in relation.columns.items():
-            out.record({"type": "sqlColumn", "relation": name, "column": column, "kind": _sql_type(kind)}, _RELATIONS)
+            out.record({"type": "sqlColumn", "relation": name, "column": column, "kind": sql_type(kind)}, _RELATIONS)
     return 0
-
-
-def _sql_type(kind: str) -> str:
-    """Return the type of a column as DuckDB names it."""
-    names = {
-        "string": "VARCHAR",
-        "bigint": "BIGINT",
-        "int": "INTEGER",
-        "boolean": "BOOLEAN",
-        "binary": "BLOB",
-        "timestamp": "TIMESTAMPTZ",
-        "map<string,string>": "MAP(VARCHAR, VARCHAR)",
-        "array<string>": "VARCHAR[]",
-    }
-    return names[kind.removesuffix(" NOT NULL")]
 
 
 def _write(args: argparse.Namespace, out: Output, answer: Answer) -> int:

@@ -12,7 +12,7 @@ from engine.errors import CannotRead, UsageError
 from engine.inspection.snapshot import open_store
 from engine.message_store import Message, MessageStore
 from engine.sql.relations import RELATIONS, Relation
-from engine.sql.store_queries import MissingPackages, StoreQueries
+from engine.sql.store_queries import BadQuestion, MissingPackages, StoreQueries, duckdb_words
 
 
 @pytest.fixture
@@ -64,6 +64,43 @@ def test_what_is_no_question_about_the_store_is_refused(queries, text, words):
         values(queries.ask(text))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("SELECT nothing FROM units", "nothing"),
+        ("SELECT '消息', nothing FROM units", "nothing"),
+        ("SELECT *\nFROM nowhere", "nowhere"),
+        ("EXPLAIN SELECT nothing FROM units", "nothing"),
+        ("SELECT topic FROM units WHERE topic = 3 AND", "AND"),
+        ("SELECT fo(topic) FROM units", "fo(topic)"),
+        ("SELECT units.nothing FROM units", "units.nothing"),
+    ],
+)
+def test_an_error_names_the_characters_that_it_is_about(queries, text, word):
+    with pytest.raises(BadQuestion) as error:
+        values(queries.ask(text))
+    assert error.value.start is not None
+    assert text[error.value.start : error.value.start + error.value.length] == word
+    assert not str(error.value).startswith(("Binder", "Parser", "Catalog"))
+
+
+def test_an_error_without_a_place_names_none(queries):
+    with pytest.raises(BadQuestion) as error:
+        values(queries.ask("SELECT CAST(keys[1] AS INTEGER) FROM units"))
+    assert (error.value.start, error.value.length) == (None, 0)
+    assert "Could not convert string 'K0'" in str(error.value)
+    with pytest.raises(BadQuestion) as error:
+        values(queries.ask("SELECT topic + queueId + [1] FROM units"))
+    assert "Candidate functions" not in str(error.value)
+    assert len(str(error.value)) < 200
+
+
+def test_words_for_a_completion():
+    functions, keywords = duckdb_words()
+    assert {"count", "date_trunc", "list_contains", "quantile_cont"} <= set(functions)
+    assert {"SELECT", "FROM", "WHERE"} <= set(keywords)
 
 
 def test_what_cannot_be_read_is_the_error(queries, monkeypatch):

@@ -24,6 +24,7 @@ from viewer.queues.verdict_work import Verdicts
 from viewer.runtime import worker
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.worker import WorkerControl
+from viewer.sql.answers import Question
 from viewer.where.work import WhereQuery
 from viewer.widgets.search_term import SearchTerm
 
@@ -42,6 +43,8 @@ JOBS: dict[str, tuple[str, Args]] = {
     "space.work:read_forecast": ("commitlog", lambda _tmp: ()),
     "space.work:map_of": ("commitlog", lambda _tmp: (f"{0:020d}", 100)),
     "compare.pair_work:compare_paths": ("commitlog", lambda tmp: (sample("orders", tmp / "other"),)),
+    "sql.sql_work:ask": ("commitlog", lambda tmp: (Question("SELECT count(*) FROM units"), tmp / "rows.arrow")),
+    "sql.sql_work:export": ("commitlog", lambda tmp: (Question("SELECT topic FROM units"), tmp / "rows.csv")),
     "timeline.timeline_work:find_events": ("commitlog", lambda _tmp: ()),
     "runtime.store_work:check": ("index", lambda _tmp: ()),
     "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),

@@ -1,0 +1,1 @@
+"""The view SQL: a sheet for questions to the store in SQL."""
