@@ -58,6 +58,11 @@ class CompactedQueue:
         """Queue offset behind the last message; 0 if there is none."""
         return next((rows[-1].next_offset for rows in reversed(self.files_of_entries()) if rows), 0)
 
+    def unpaired_files(self) -> list[int]:
+        """Return the starts of files that only the log or only the queue has: a broker does not start with them."""
+        log, queue = ({file.start_offset for file in sequence.files} for sequence in (self.log.sequence, self.queue))
+        return sorted(log ^ queue)
+
     def entries(self) -> Iterator[CqEntry]:
         """The entries of all queue files. ``physical_offset`` is a place in :attr:`log`. Raises :class:`CannotRead`."""
         for rows in self.files_of_entries():

@@ -64,11 +64,13 @@ def repair_compacted(store: StoreSnapshot, findings: Collection[Finding]) -> Rep
             _QueueFiles(store, queue, done).mend()
     if not done.patches:
         return None
-    gains = plural(
-        "consumers get {n:,} message of compacted topics more, and go on behind damage",
-        "consumers get {n:,} messages of compacted topics more, and go on behind damage",
-        n=done.restored,
-    )
+    gains = sentence("a broker starts, and consumers go on behind damage")
+    if done.restored:
+        gains = plural(
+            "consumers get {n:,} message of compacted topics more, and go on behind damage",
+            "consumers get {n:,} messages of compacted topics more, and go on behind damage",
+            n=done.restored,
+        )
     names_of_lost = [*done.lost[:_MAX_NAMED], *(["…"] if len(done.lost) > _MAX_NAMED else [])]
     costs = sentence("the commit log does not have these any more: {names}", names=join(", ", names_of_lost))
     title = sentence("Mend compacted queues from the commit log")
@@ -153,6 +155,9 @@ class _QueueFiles:
         return pair
 
     def _whole_messages(self, file: ReadOnlyFile) -> Iterator[tuple[int, tuple[bytes, Unit]]]:
+        """Yield the messages of a file by queue offset, which its entries do not contradict, and which rises."""
+        numbers = {entry.physical_offset: entry.queue_offset for entry in self._entries(file.start_offset)}
+        last_number = -1
         for item in self._log.walk(file.start_offset, file.end_offset, crc=True):
             if isinstance(item, Damage) and is_unwritten(file, item):
                 return
@@ -160,8 +165,19 @@ class _QueueFiles:
                 self._queue.topic,
                 self._queue.queue_id,
             )
-            if isinstance(item, Unit) and is_of_queue and item.crc != "bad":
+            if not isinstance(item, Unit) or not is_of_queue or item.crc == "bad":
+                continue
+            is_numbered = numbers.get(item.offset, item.queue_offset) == item.queue_offset or self._is_stored(item)
+            if is_numbered and item.queue_offset > last_number:
                 yield item.queue_offset, (self._log.read(item.offset, item.size), item)
+                last_number = item.queue_offset
+
+    def _is_stored(self, unit: Unit) -> bool:
+        """Return True if the commit log has this very message at the queue offset that the unit says."""
+        entry = self._queue.entry(unit.queue_offset)
+        stored = self._store.log.seen_at(entry.physical_offset, crc=False) if entry is not None else None
+        same = ("store_timestamp", "born_timestamp", "body_crc", "size", "properties_raw")
+        return isinstance(stored, Unit) and all(getattr(stored, name) == getattr(unit, name) for name in same)
 
     def _first_of_next(self, file: ReadOnlyFile) -> int:
         """Queue offset of the first whole message behind a file; the end of the queue behind the last file."""

@@ -151,7 +151,7 @@ def _patches(
 def _content(data: bytearray, start: int, units: list[_Unit], *, is_last: bool) -> bytes | None:
     """Return the bytes of a file with every unit as it has to be; None if two of them are too close to each other."""
     if not units:
-        return bytes(data)
+        return _ended(data, 0, is_last=is_last)
     if units[0].offset > start and not _leads_to(data, start, 0, units[0].offset - start):
         units = [_Unit(start, 0, units[0].store_timestamp), *units]
     for unit, following in zip(units, [*units[1:], None], strict=True):
@@ -176,6 +176,18 @@ def _content(data: bytearray, start: int, units: list[_Unit], *, is_last: bool) 
         if following is None:
             end = position + size
             data[end : end + 2] = b"\0\0" if is_last else _END
+    return _ended(data, units[-1].offset - start + 1, is_last=is_last)
+
+
+def _ended(data: bytearray, behind: int, *, is_last: bool) -> bytes | None:
+    """Return the bytes with an end in the place of a unit that goes beyond the file; None if an entry leads to it or
+    to one behind it.
+    """
+    position = cq_ext.overrun(data)
+    if position is not None:
+        if position < behind:
+            return None
+        data[position : position + 2] = b"\0\0" if is_last else _END
     return bytes(data)
 
 

@@ -29,6 +29,7 @@ from engine.repair import (
     index_links,
     log_damage,
     missing_files,
+    pop_rows,
     queue_entries,
     rocksdb_database,
     rocksdb_queues,
@@ -61,6 +62,7 @@ NAMES = (
     table_rows.DELAY_NAME,
     timer_state.NAME,
     compacted_queues.NAME,
+    pop_rows.NAME,
     state_files.CHECKPOINT,
     state_files.START,
 )
@@ -222,6 +224,7 @@ def plan_repairs(
         table_rows.DELAY_NAME: lambda store, state: table_rows.repair_delay_offsets(store, state.findings),
         timer_state.NAME: lambda store, state: timer_state.repair_timers(store, state.findings),
         compacted_queues.NAME: lambda store, state: compacted_queues.repair_compacted(store, state.findings),
+        pop_rows.NAME: lambda store, state: pop_rows.repair_pops(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
         state_files.START: lambda store, state: state_files.repair_start_of_dispatch(store, state.findings),
     }

@@ -13,11 +13,13 @@ from pathlib import Path
 from engine.codec import checkpoint as checkpoint_codec
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.columns import BLANK, UnitColumns
-from engine.codec.config_tables import BACKUP, TABLES, load_table
+from engine.codec.config_tables import BACKUP, TABLES, load_table, read_table_file
 from engine.codec.cut_tables import whole_rows
+from engine.codec.queue_mappings import MAPPINGS_FILE, read_mappings
 from engine.errors import CannotRead, CorruptUnit
-from engine.files.layout import MOVED_FOLDER, queue_file_name
+from engine.files.layout import MOVED_FOLDER, parse_file_name, queue_file_name
 from engine.inspection.block_scan import scan_log
+from engine.inspection.check.static_topics import contradiction
 from engine.inspection.check.tables import file_in_other_case
 from engine.inspection.epochs import read_epochs
 from engine.inspection.misnamed_files import misnamed_log_files, own_offset
@@ -174,6 +176,10 @@ def repair_tables(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
         if patch is not None:
             patches.append(patch)
             costs += [patch.costs] if patch.costs else []
+    patch = _mappings_of_backup(store, findings)
+    if patch is not None:
+        patches.append(patch)
+        costs.append(patch.costs)
     patch = _epochs_of_backup(store, findings)
     if patch is not None:
         patches.append(patch)
@@ -193,6 +199,29 @@ def _epochs_of_backup(store: StoreSnapshot, findings: Collection[Finding]) -> Pa
     path = table.path
     content = store.small_file(path.with_name(path.name + BACKUP))
     if content is None or not path.is_relative_to(store.path):
+        return None
+    why = sentence("the table becomes that of {backup}", backup=path.name + BACKUP)
+    costs = sentence("{table}: what was changed after its .bak was written is not in it", table=path.name)
+    name = path.relative_to(store.path).as_posix()
+    return WriteFile(file=name, old=store.small_file(path), new=content, why=why, costs=costs, name=TABLES_NAME)
+
+
+def _mappings_of_backup(store: StoreSnapshot, findings: Collection[Finding]) -> Patch | None:
+    """Return the patch after which the mappings of static topics are those of their ``.bak``, if these contradict
+    nothing.
+    """
+    if (
+        not any(finding.id == "CF19" and finding.kind not in ("queues", "behind") for finding in findings)
+        or store.paths is None
+    ):
+        return None
+    path = store.paths.config / MAPPINGS_FILE
+    content = store.small_file(path.with_name(path.name + BACKUP))
+    table = read_table_file(MAPPINGS_FILE, lambda _: content, release_of(store))
+    if content is None or table.state != "ok" or table.parsed is None or not isinstance(table.parsed.value, dict):
+        return None
+    mappings = read_mappings(table.parsed.value)
+    if not mappings or any(contradiction(topic, mapping) is not None for topic, mapping in mappings.items()):
         return None
     why = sentence("the table becomes that of {backup}", backup=path.name + BACKUP)
     costs = sentence("{table}: what was changed after its .bak was written is not in it", table=path.name)
@@ -253,6 +282,16 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             patch = _move(store, Path(file.path), target, why, FILES)
             patches += [patch] if patch is not None else []
     patches += _renumbered(store)
+    costs = ""
+    for finding in findings:
+        if finding.id == "CL12" and finding.kind == "deeper":
+            raised = list(_raised(store, finding))
+            patches += raised
+            if raised:
+                costs = sentence(
+                    "{folder} stays, empty: RocketMQ 4.9 does not start before it is removed",
+                    folder=finding.evidence["deeper"],
+                )
     for finding in findings:
         patches += _renamed_index(store, finding) if finding.id == "IX11" and finding.kind == "single" else ()
     for finding in findings:
@@ -275,7 +314,25 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
         sentence("Rename, move or remove files that a broker does not expect"),
         tuple(patches),
         gains,
+        costs,
     )
+
+
+def _raised(store: StoreSnapshot, finding: Finding) -> Iterator[Patch]:
+    """Yield the patches that move the files of a log that stands one folder too deep into the log's folder."""
+    folder = Path(finding.file or "")
+    deeper = folder.parent / str(finding.evidence["deeper"])
+    why = sentence("the files of the log stand one folder too deep")
+    if not folder.is_relative_to(store.path):
+        return
+    for entry in sorted(store.reading.entries(deeper, listed=True), key=lambda entry: entry.name):
+        info = store.reading.status(deeper / entry.name)
+        if parse_file_name(entry.name) is None or info is None or not stat.S_ISREG(info.st_mode):
+            continue
+        target = (folder / entry.name).relative_to(store.path).as_posix()
+        patch = _move(store, deeper / entry.name, target, why, FILES)
+        if patch is not None:
+            yield patch
 
 
 def _renumbered(store: StoreSnapshot) -> Iterator[Patch]:

@@ -14,15 +14,16 @@ INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX07", "IX08", "IX10"})
 LOST_QUEUES = frozenset({"CQ10"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05"})
-TABLES = frozenset({"CF01", "CF03", "CF04", "CK06"})
+TABLES = frozenset({"CF01", "CF03", "CF04", "CF19", "CK06"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
-FILES = frozenset({"CL05", "CL07", "CQ01", "CQ06", "DK01", "IX11"})
+FILES = frozenset({"CL05", "CL07", "CL12", "CQ01", "CQ06", "DK01", "IX11"})
 LENGTHS = frozenset({"CL07", "CF05"})
 TOPICS = frozenset({"CF01", "CF03", "CF07", "CQ11", "CQ14"})
 OFFSETS = frozenset({"CF02", "CF08", "CF13"})
 DELAY_OFFSETS = frozenset({"CF01", "CF03", "CF09"})
 TIMERS = frozenset({"TM01", "TM02", "TM03", "TM04", "TM05"})
 COMPACTED = frozenset({"CM02", "CM03"})
+POPS = frozenset({"CF18"})
 
 REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "rocksdb": (DATABASES, sentence("Build the damaged RocksDB of queues again from the commit log")),
@@ -43,6 +44,7 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     ),
     "timers": (TIMERS, sentence("Write the timer log again from the messages that wait")),
     "compacted": (COMPACTED, sentence("Mend compacted queues from the commit log")),
+    "pops": (POPS, sentence("Delete rows of popped messages that no broker can read")),
     "checkpoint": (CHECKPOINT, sentence("Correct the checkpoint")),
     "start-of-dispatch": (LOST_QUEUES, sentence("Let the next start read the log from its first file")),
 }
@@ -50,7 +52,7 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
 ALL = frozenset[str]().union(*(rules for rules, _ in REPAIRS.values()))
 """Rules of which at least one finding may be mended."""
 
-_ROCKSDB = sentence("the rows are in a RocksDB, of which Storescope writes only those of queues")
+_ROCKSDB = sentence("the rows are in a RocksDB, of which Storescope writes only those of queues and popped messages")
 _UNRELIABLE = sentence("the log lost its end, or log and tables are of two stores: the offsets may be right")
 _HIDDEN_TIMERS = sentence("damage of the log hides which timer messages were delivered: restore the timer's files")
 _COMPACTED = sentence(
@@ -84,11 +86,9 @@ LEFT: dict[str, Sentence] = {
     "CF14": sentence("the tables of this store are not in it: only a backup or a replica has them"),
     "CF15": sentence("somebody set consumeEnable to false: mqadmin updateSubGroup changes it while the broker runs"),
     "CF16": sentence("only the producers know whether these transactions were committed"),
-    "CF17": _ROCKSDB,
-    "CF18": sentence(
-        "the rows are in a RocksDB, of which Storescope writes only those of queues: ldb of RocksDB deletes them"
-    ),
-    "CF19": sentence("no file of the store says which of the ranges is right: the .bak or a replica may have them"),
+    "CF17": sentence("no row is wrong: the log, or the rows of other half messages, are of another moment"),
+    "CF18": sentence("the messages are gone, and a broker deletes these rows itself"),
+    "CF19": sentence("no file of the store says which of the ranges is right: only a replica may have them"),
     "CK01": sentence("nothing has to be mended: a start reads more of the log, and a running broker writes new times"),
     "CK02": sentence("the log has no message whose time could take its place"),
     "CK03": sentence("nothing has to be mended: the times are right, and a running broker moves them on"),

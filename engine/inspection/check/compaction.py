@@ -54,6 +54,10 @@ def _damage(queue: CompactedQueue) -> Iterator[Finding]:
         else:
             units[item.offset] = item
     faults += filter(None, (_entry_fault(entry, units) for entry in queue.entries()))
+    faults += [
+        _Fault(start, sentence("the log and the queue of {queue} have not the same files", queue=queue.name))
+        for start in queue.unpaired_files()
+    ]
     if not faults:
         return
     faults.sort(key=lambda fault: fault.offset)
@@ -97,7 +101,7 @@ def _missing(store: StoreSnapshot, compacted: dict[str, CompactedQueue]) -> Iter
         for queue_id, queue in all_queues.get(topic, {}).items():
             name = f"{topic}/{queue_id}"
             end = compacted[name].max_offset if name in compacted else 0
-            if queue.max_offset <= end or store.abort:
+            if queue.max_offset <= end or (store.abort and end):  # a start after a crash may append the newest ones
                 continue
             text = sentence(
                 "The compacted queue {queue} ends at {end:,}, and the queue at {expected:,}: consumers do not get "

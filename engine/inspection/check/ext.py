@@ -37,7 +37,13 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     lost_queues: dict[str, _AddressUse] = {}
     for queues in store.file_topics().values():
         for queue in queues.values():
-            if queue.kind != "simple" or not _has_addresses(queue):
+            if queue.kind != "simple":
+                continue
+            overrun = _overrun_finding(queue)
+            if overrun is not None:
+                yield overrun
+                continue
+            if not _has_addresses(queue):
                 continue
             ranges = _ext_ranges(queue)
             used = _count_addresses(queue, ranges)
@@ -57,6 +63,20 @@ def follow(findings: Iterable[Finding], lost: Iterable[Finding]) -> Iterator[Fin
     queues = {name for finding in lost if finding.severity != "note" for name in finding.evidence["queues"]}
     for finding in findings:
         yield finding.follows("CQ15") if finding.id == "CQ09" and finding.evidence.get("queue") in queues else finding
+
+
+def _overrun_finding(queue: QueueReader) -> Finding | None:
+    """Return the finding of a unit whose length goes beyond its file: no broker starts with it."""
+    for file in queue.ext.files if queue.ext is not None else ():
+        position = cq_ext.overrun(file.read(0, file.size))
+        if position is not None:
+            name = f"{queue.topic}/{queue.queue_id}"
+            text = sentence(
+                "A unit of the ext files of queue {queue} goes beyond its file: a broker does not start", queue=name
+            )
+            evidence = {"queues": [name], "expected": file.size, "found": position}
+            return rules.CQ15.finding(text, file.path, position, evidence)
+    return None
 
 
 def _has_addresses(queue: QueueReader) -> bool:

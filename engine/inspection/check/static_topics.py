@@ -24,7 +24,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         return
     path = str(store.paths.config / MAPPINGS_FILE)
     for topic, mapping in mappings_by_topic.items():
-        reason = _contradiction(topic, mapping)
+        reason = contradiction(topic, mapping)
         if reason is not None:
             text = sentence(
                 "The mapping of the static topic {topic} contradicts itself: {why}", topic=topic, why=reason
@@ -35,7 +35,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         yield from _beyond_the_end(item, path)
 
 
-def _contradiction(topic: str, mapping: TopicMapping) -> str | None:
+def contradiction(topic: str, mapping: TopicMapping) -> str | None:
     """Return why a broker refuses the mapping or translates two offsets into one; None if it does neither."""
     if mapping.topic != topic:
         return f"topic={mapping.topic}"

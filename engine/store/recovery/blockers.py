@@ -59,6 +59,7 @@ def load(source: RecoverySource, release: Release) -> LoadResult:
         loaded.blockers.extend(_wrong_kinds(source))
     if rules_of(release).loads_timers:
         loaded.blockers.extend(_timer(paths, source))
+        loaded.blockers.extend(_compacted(paths, source))
     loaded.blockers.extend(_state_files(paths, source, release))
     if source.lock_held:
         loaded.blockers.append(
@@ -70,6 +71,26 @@ def load(source: RecoverySource, release: Release) -> LoadResult:
             )
         )
     return loaded
+
+
+def _compacted(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
+    """CompactionLog.sanityCheck: log and queue have files of the same names."""
+    logs, queues = (paths.root / "compaction" / part for part in ("compactionLog", "compactionCq"))
+    for topic in (entry for entry in source.listing(logs) if entry.folder):
+        for queue in (entry for entry in source.listing(logs / topic.name) if entry.folder):
+            folders = (logs / topic.name / queue.name, queues / topic.name / queue.name)
+            if not any(entry.folder and entry.name == queue.name for entry in source.listing(folders[1].parent)):
+                continue
+            names = [{entry.name for entry in source.listing(folder) if not entry.folder} for folder in folders]
+            for name in sorted(names[0] ^ names[1]):
+                folder = folders[name in names[1]]
+                yield Blocker(
+                    "CM02",
+                    sentence("{path}: the compacted log and its queue have not the same files", path=folder / name),
+                    f"log file mismatch with consumeQueue file {folder / name}",
+                    str(folder / name),
+                )
+                return
 
 
 def _ext_overruns(files: Sequence[ReadOnlyFile]) -> Iterator[Blocker]:

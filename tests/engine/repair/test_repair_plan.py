@@ -17,7 +17,7 @@ from engine.rules import mendable
 
 MENDED = (
     *("CL01", "CL02", "CL03", "CL05", "CL09", "CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ15", "CQ17"),
-    "RP01",
+    *("RP01", "CF18"),
     *("CK02", "CK04", "CK05", "IX01", "IX02", "IX03", "IX09", "DK01"),
     *("CF01", "CF02", "CF04", "CF07", "CF08", "CF09", "CQ11", "CQ14", "CM02", "IX06", "IX07", "IX11"),
     *("TM01", "TM02", "TM03", "TM04", "TM05"),
@@ -77,6 +77,8 @@ OTHER_KINDS = {
     "CF03": "a table of offsets: no other file has them",
     "CF05": "the configuration is wrong, and no file",
     "CL06": "see test_dledger_entries",
+    "CF19": "there is no .bak",
+    "CL12": "the log is gone, and does not stand one folder deeper",
     "CF13": "a delay level, not a record of a pop",
     "CL07": "a gap that no start crosses",
     "CM03": "nothing shows how long the files are",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 from pathlib import Path
@@ -194,3 +195,55 @@ def test_the_rows_in_front_of_damage_are_kept_if_there_is_no_backup(tmp_path):
     with open_store(root) as opened:
         assert "CF01" not in {finding.id for finding in found(opened)}
     assert "Orders@g" in (root / "config" / "consumerOffset.json").read_text()
+
+
+def test_a_log_that_stands_one_folder_too_deep_moves_up(tmp_path):
+    """Such a store was copied once too often below itself: a start would delete every queue."""
+    root = healthy().write(tmp_path / "store")
+    names = {path.name: path.read_bytes() for path in (root / "commitlog").iterdir()}
+    deeper = root / "commitlog" / "commitlog"
+    deeper.mkdir()
+    for name in names:
+        (root / "commitlog" / name).rename(deeper / name)
+    with open_store(root) as opened:
+        repair = made(root, repair_files(opened, found(opened)))
+    assert "commitlog/commitlog stays" in repair.costs
+    assert list(deeper.iterdir()) == []
+    deeper.rmdir()
+    assert {path.name: path.read_bytes() for path in (root / "commitlog").iterdir()} == names
+    with open_store(root) as opened:
+        assert "CL12" not in {item.id for item in found(opened)}
+
+
+def test_mappings_of_static_topics_come_back_from_their_backup(tmp_path):
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["CF19"](root, store)
+    table = root / "config" / "topicQueueMapping.json"
+    mappings = json.loads(table.read_text("utf-8"))
+    del mappings["topicQueueMappingInfoMap"]["Orders"]["hostedQueues"]["1"]
+    with open_store(root) as opened:
+        assert repair_tables(opened, found(opened)) is None
+    backup = table.with_name(table.name + ".bak")
+    backup.write_bytes(table.read_bytes())  # this one contradicts itself as well
+    with open_store(root) as opened:
+        assert repair_tables(opened, found(opened)) is None
+    backup.write_text(json.dumps(mappings), "utf-8")
+    with open_store(root) as opened:
+        made(root, repair_tables(opened, found(opened)))
+    assert table.read_bytes() == backup.read_bytes()
+    with open_store(root) as opened:
+        assert "CF19" not in {item.id for item in found(opened)}
+
+
+def test_subscription_groups_come_back_from_their_backup(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    table = root / "config" / "subscriptionGroup.json"
+    table.parent.mkdir(exist_ok=True)
+    rows = {"g": {"groupName": "g", "consumeEnable": True}}
+    table.with_name(table.name + ".bak").write_text(json.dumps({"subscriptionGroupTable": rows}), "utf-8")
+    table.write_text('{"dataVersion":{"counter":1},"subscriptionGr', "utf-8")
+    repairs = plan_repairs(root, None, "5.5")
+    assert [repair.name for repair in repairs.repairs] == ["tables"]
+    made(root, repairs.repairs[0])
+    assert json.loads(table.read_text("utf-8"))["subscriptionGroupTable"] == rows
