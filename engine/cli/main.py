@@ -19,13 +19,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine import __version__
-from engine.cli.options import Parser, masking
-from engine.cli.output import Output, escape_controls
-from engine.errors import StoreError, UsageError
-from engine.files.store_folders import OutsidePath
-from engine.mapped.reading import Gathered, gather_unread
-from engine.sentences import sentence
+try:
+    from engine import __version__
+    from engine.cli.options import Parser, masking
+    from engine.cli.output import Output, escape_controls
+    from engine.errors import StoreError, UsageError
+    from engine.files.store_folders import OutsidePath
+    from engine.mapped.reading import Gathered, gather_unread
+    from engine.sentences import sentence
+except KeyboardInterrupt:  # Ctrl+C before the command begins; the exit code is INTERRUPTED
+    raise SystemExit(130) from None
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

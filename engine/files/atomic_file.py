@@ -70,7 +70,10 @@ def atomic_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     target.parent.mkdir(parents=True, exist_ok=True)
     name = os.fsencode(target.name)[:_MAX_FILE_NAME_BYTES].decode("utf-8", "ignore")
     temporary_path = target.with_name(f".{name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
-    with open(temporary_path, "xb", _BUFFER_BYTES, opener=lambda path, flags: os.open(path, flags, mode)) as file:
+    with (
+        errors_of(target),
+        open(temporary_path, "xb", _BUFFER_BYTES, opener=lambda path, flags: os.open(path, flags, mode)) as file,
+    ):
         try:
             yield file
             file.flush()
@@ -85,6 +88,17 @@ def atomic_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
             raise
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Name ``path`` in errors of the block that name no file: the system does not know the file of a descriptor."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 _MAX_ATTEMPTS, _PAUSE_S = 20, 0.1

@@ -21,6 +21,7 @@ import hashlib
 import itertools
 import json
 import os
+import shutil
 import stat
 import threading
 import time
@@ -333,10 +334,12 @@ class BackupWriter:
             sync_folder(self.folder.parent)
         except OSError as error:
             self.close()
-            place = str(self.folder if self.folder != real else real.parent)
+            if self.folder != real:
+                shutil.rmtree(self.folder, ignore_errors=True)
             text = sentence("the backup cannot be written: {strerror}", strerror=error.strerror)
             raise CannotBackUp(
-                sentence("{text} (nothing was changed; --no-backup works without a backup)", text=text), file=place
+                sentence("{text} (nothing was changed; --no-backup works without a backup)", text=text),
+                file=str(real.parent),
             ) from error
 
     def is_log(self, path: str) -> bool:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from engine.files.atomic_file import errors_of
 from engine.mapped.real_file import MAX_OPEN_FILES, OpenFiles, RealFile, make_file, sync_folder
 from engine.mapped.store_lock import StoreLock
 from engine.sentences import sentence
@@ -247,7 +248,7 @@ class RealDisk:
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
         with self._files.at_work(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
+            with errors_of(path), path.open("wb") as file:
                 file.write(data)
                 if sync:
                     file.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -233,3 +234,19 @@ def test_only_debug_prints_the_traceback(tmp_path):
     assert "Traceback" not in err
     _, _, err = agree.command("info", tmp_path, "--debug")
     assert "Traceback" in err
+
+
+def test_ctrl_c_while_the_program_is_loaded_ends_without_a_word(tmp_path):
+    """It printed Python's traceback, and the exit code was that of a killed process."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'engine.cli.output':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+    )
+    code = "import engine.cli.main"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

@@ -67,9 +67,12 @@ def test_a_failing_disk_keeps_the_old_file(tmp_path, monkeypatch, call):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(*((os, "fsync") if call == "fsync" else (Path, "replace")), full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as error:
         write_atomically(tmp_path / "x", "after")
     monkeypatch.undo()
+    assert error.value.filename == str(tmp_path / "x"), (
+        "the message names no temporary file, but the one that is asked for"
+    )
     assert names(tmp_path) == ["x"]
     assert (tmp_path / "x").read_text() == "before"
 

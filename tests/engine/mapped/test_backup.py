@@ -90,6 +90,19 @@ def test_a_full_disk_during_the_backup_changes_nothing(tmp_path, capsys):
     raise AssertionError("the backup has more steps than were tried")
 
 
+def test_a_backup_that_cannot_begin_leaves_no_folder(tmp_path, capsys, monkeypatch):
+    """On a full disk each try left an empty folder beside the store."""
+    store = store_to_recover(tmp_path / "store")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(BackupWriter, "_write", full)
+    assert main(["recover", str(store), "--apply", "--yes"]) == 3
+    assert f"{tmp_path}: the backup cannot be written: No space left" in capsys.readouterr().err
+    assert kept_in(tmp_path) == []
+
+
 def test_nothing_is_changed_without_a_possible_backup(store, tmp_path, capsys, monkeypatch):
     files_before = golden_stores.fingerprint(store)
 
