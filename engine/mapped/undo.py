@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
@@ -177,17 +177,18 @@ def undo(journal: BackupJournal, root: Path) -> None:
     _note(journal, "begun")
     for name, inode in journal.trees.items():
         _exchange_back(journal, root, name, inode)
+    for name in journal.absent:  # first: a new folder may have the name of a file that was moved
+        if name != "lock":
+            with suppress(FileNotFoundError, NotADirectoryError):  # the latter if that file is back already
+                (root / name).unlink()
+    for name in sorted(journal.new_folders, reverse=True):
+        if (root / name).is_dir() and not any((root / name).iterdir()):
+            (root / name).rmdir()
     for name in sorted(journal.folders):
         (root / name).mkdir(parents=True, exist_ok=True)
     for name, was in journal.files.items():
         if name != "lock":  # held by the caller
             _restore(journal, root / name, was)
-    for name in journal.absent:
-        if name != "lock":
-            (root / name).unlink(missing_ok=True)
-    for name in sorted(journal.new_folders, reverse=True):
-        if (root / name).is_dir() and not any((root / name).iterdir()):
-            (root / name).rmdir()
     for folder in {(root / name).parent for name in (*journal.files, *journal.absent, *journal.new_folders)}:
         if folder.is_dir():
             sync_folder(folder)

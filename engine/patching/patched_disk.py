@@ -239,19 +239,20 @@ class PatchedDisk(SystemDisk):
         below = {path: file for path, file in self._files.items() if path.startswith(prefix)}
         try:
             listed = super().entries(folder)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # a file may have been moved out of the folder's way
             if all(file.is_absent for file in below.values()):
                 raise
             listed = []
-        names = {entry.name for entry in listed}
         kept_entries: list[os.DirEntry[str]] = [
             entry for entry in listed if (file := below.get(prefix + entry.name)) is None or not file.is_absent
         ]
+        names = {entry.name for entry in kept_entries}
         below_names = {
             path.removeprefix(prefix).partition(os.sep)[0] for path, file in below.items() if not file.is_absent
         }
         for name in sorted(below_names - names):
-            kept_entries.append(cast("os.DirEntry[str]", _NewEntry(Path(folder, name), prefix + name in below, self)))
+            is_file = (file := below.get(prefix + name)) is not None and not file.is_absent
+            kept_entries.append(cast("os.DirEntry[str]", _NewEntry(Path(folder, name), is_file, self)))
         return kept_entries
 
     def status(self, path: str, follow: bool) -> os.stat_result:
@@ -265,6 +266,8 @@ class PatchedDisk(SystemDisk):
                     return Path(self._root).stat()
                 raise
         if file.is_absent:
+            if self._has_new_files_below(absolute):
+                return Path(self._root).stat()
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self._changed_stat(file, os.fstat(file.descriptor) if file.base is None else Path(file.base).stat())
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -338,25 +339,65 @@ def _raised(store: StoreSnapshot, finding: Finding) -> Iterator[Patch]:
 def _renumbered(store: StoreSnapshot) -> Iterator[Patch]:
     """Yield a patch for each file of the log whose name is another number than its first unit says, or lacks zeros.
 
-    Such a file goes only where the others leave room for it: the content may be that of another file.
+    Such a file goes only where the others leave room for it: the content may be that of another file. Files that have
+    each other's names make room for each other.
     """
     files = store.log.sequence.files
     starts = {file.start_offset for file in files}
     ends = {file.end_offset for file in files}
+    targets: dict[int, int] = {}
     for file in files:
         offset = own_offset(store, Path(file.path))
         if offset is None or not Path(file.path).is_relative_to(store.path):
             continue
         if offset != file.start_offset:
-            has_room = offset not in starts and (offset in ends or offset + file.size in starts or len(files) == 1)
-            why = sentence("its first unit says that it begins at {offset:,}", offset=offset)
-        else:
-            has_room = file.name != queue_file_name(offset)
+            has_room = offset in starts or offset in ends or offset + file.size in starts or len(files) == 1
+            targets |= {file.start_offset: offset} if has_room else {}
+        elif file.name != queue_file_name(offset):
             why = sentence("a broker sorts files by their names, and makes names of 20 digits")
-        target = Path(file.path).with_name(queue_file_name(offset)).relative_to(store.path).as_posix()
-        patch = _move(store, Path(file.path), target, why, FILES) if has_room else None
-        if patch is not None:
+            patch = _move(store, Path(file.path), _log_file_name(store, file.path, offset), why, FILES)
+            yield from [patch] if patch is not None else []
+    paths = {file.start_offset: Path(file.path) for file in files}
+    for chain in _chains(targets, starts):
+        parked: Patch | None = None
+        if targets[chain[-1]] == chain[0]:  # a ring of files: the first one waits beside until its place is free
+            why = sentence("it makes room for the file that has its name")
+            parked = _move(store, paths[chain[0]], f"{MOVED_FOLDER}/{paths[chain[0]].name}", why, FILES)
+        for start in reversed(chain):
+            why = sentence("its first unit says that it begins at {offset:,}", offset=targets[start])
+            name = _log_file_name(store, paths[start], targets[start])
+            patch = _move(store, paths[start], name, why, FILES)
+            if patch is None:
+                continue
+            if isinstance(parked, MoveFile) and start == chain[0]:
+                patch = replace(patch, file=parked.target)
+            elif isinstance(parked, MoveFile) and start == chain[-1]:
+                yield parked
             yield patch
+
+
+def _chains(targets: dict[int, int], starts: set[int]) -> Iterator[list[int]]:
+    """Yield files in the order in which each takes the place of the next one: up to a free place, or in a ring.
+
+    ``targets`` has for files by their start the start that they should have. A file is left out if two claim its
+    place, or if its place stays taken.
+    """
+    rivals = {target for target, count in Counter(targets.values()).items() if count > 1}
+    moving = {start: target for start, target in targets.items() if target not in rivals}
+    while blocked := [start for start, target in moving.items() if target in starts and target not in moving]:
+        for start in blocked:
+            del moving[start]
+    while moving:
+        start = next((start for start in moving if start not in moving.values()), min(moving))
+        chain = []
+        while start in moving:
+            chain.append(start)
+            start = moving.pop(start)
+        yield chain
+
+
+def _log_file_name(store: StoreSnapshot, path: str | Path, offset: int) -> str:
+    return Path(path).with_name(queue_file_name(offset)).relative_to(store.path).as_posix()
 
 
 def _renamed_index(store: StoreSnapshot, finding: Finding) -> Iterator[Patch]:

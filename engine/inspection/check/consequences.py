@@ -78,6 +78,7 @@ class QueueConsequences:
         walks = self._queues.walks
         if not walks and self._queues.queues_without_folder and self._store.paths is not None:
             yield self.undispatched.all_gone()
+            yield from self.undispatched.files_instead_of_folders(())
             return
         findings: list[Finding] = []
         for key, walk in walks.items():

@@ -6,11 +6,13 @@ dispatch again. This comes from the recovery plan, so that both agree.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.files.layout import is_folder_name
 from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import StartEffects, of_own_release
@@ -290,6 +292,39 @@ class UndispatchedUnits:
                 )
         if lost:
             yield self._report_lost_queues(lost)
+            yield from self.files_instead_of_folders(lost)
+
+    def files_instead_of_folders(self, keys: Iterable[Key]) -> Iterator[Finding]:
+        """DK01: a file has the name of a folder that these queues need. A broker cannot make their files then: it does
+        not serve the queue, and a start that has to fill it tries again for 30 s a message.
+        """
+        paths = self._store.paths
+        if paths is None or self._in_rocksdb:
+            return
+        folders = {paths.consumequeue: ""}
+        for topic, number in keys:
+            if is_folder_name(topic):
+                folder = paths.queue_folder(topic, number)
+                folders |= {folder.parent: topic, folder: f"{topic}/{number}"}
+        for folder, name in folders.items():
+            if self._is_file(folder):
+                text = (
+                    sentence(
+                        "A file stands where the folder of {queue} belongs: a broker cannot write there", queue=name
+                    )
+                    if name
+                    else sentence("A file stands where the folder of all queues belongs: a broker cannot write there")
+                )
+                evidence = {"expected": sentence("a folder"), "found": sentence("a file")}
+                yield catalogue.DK01.finding(text, str(folder), None, evidence, "error")
+
+    def _is_file_instead_of_folder(self, topic: str) -> bool:
+        paths = self._store.paths
+        return paths is not None and is_folder_name(topic) and self._is_file(paths.consumequeue / topic)
+
+    def _is_file(self, path: Path) -> bool:
+        info = self._store.reading.status(path)
+        return info is not None and stat.S_ISREG(info.st_mode)
 
     def _first_offsets(self) -> dict[str, int]:
         """For each topic that has entries, the first place in the log that they know."""
@@ -320,6 +355,8 @@ class UndispatchedUnits:
         belong to a former life, in which the topic was deleted.
         """
         topic, number = key
+        if self._is_file_instead_of_folder(topic):
+            return True
         if topic in firsts:
             return home.last_offset > firsts[topic]
         if not declared and self._twin(topic) is not None:
