@@ -12,47 +12,17 @@ import random
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import mend_campaign
 import peer
 import pytest
 import repair_rounds
 from mend_campaign import KINDS
-from mended_stores import mend, records
+from mended_stores import broken_promises, mend
 
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(7200)]
 
-NAMES_OF_LOST = {"CL02", "CL04", "CL11", "CL12"}
-"""Rules that say which messages, or which parts of them, are gone."""
-OF_NEXT_START = {"CK01", "CQ10"}
-"""Rules that say what the next start does: it fills the queues, and reads more of the log for it."""
 FEW = {"5.5.1": ("messages and their queue entries",), "4.9.8": ("a cut log file",)}
-
-
-def broken_promises(
-    lines: list[dict[str, Any]],
-    mended: Path,
-    after: mend_campaign.Served,
-    release: str,
-    config: tuple[object, ...] = (),
-) -> list[str]:
-    """Compare the plan with what came."""
-    summary = next(line for line in lines if line["type"] == "repairPlan")
-    plan = summary["after"]
-    _, answers = records("check", mended, *config)
-    findings = sorted(
-        line["id"] for line in answers if line["type"] == "finding" and line["severity"] in ("warn", "error")
-    )
-    wrong = []
-    if findings != sorted(plan["findings"]):
-        wrong.append(f"check finds {findings}, planned {plan['findings']}")
-    if fresh := {*findings} - {*summary["before"]["findings"]} - NAMES_OF_LOST - OF_NEXT_START:
-        wrong.append(f"check finds {fresh}, and did not before")
-    start = next((start for start in plan["starts"] if release.startswith(start["release"])), None)
-    if start is not None and (start["willStart"], start["endOffset"]) != (after.is_loaded, after.loaded_end):
-        wrong.append(f"planned {start}, starts {after.is_loaded} {after.loaded_end}")
-    return wrong
 
 
 @pytest.mark.full_form(keep=1)
@@ -70,7 +40,7 @@ def test_a_consumer_gets_all_that_can_be_had(request: pytest.FixtureRequest, tmp
         partner.write(plan, store)
         before = mend_campaign.served(partner.consume(plan, store, 0))
         units = repair_rounds.units_of(store)
-        config = ()
+        config: tuple[object, ...] = ()
         if (
             len(list((store / "commitlog").iterdir())) == 1
         ):  # of an only file the broker's configuration tells the length
@@ -99,7 +69,7 @@ def test_a_consumer_gets_all_that_can_be_had(request: pytest.FixtureRequest, tmp
                 ]
                 after = mend_campaign.served(partner.consume({**plan, "askedKeys": asked[:30]}, mended, 10))
                 outcome = mend_campaign.compare(before, after, units, hits)
-                outcome.wrong += broken_promises(lines, mended, after, release, config)
+                outcome.wrong += broken_promises(lines, mended, (after.is_loaded, after.loaded_end), release, config)
             except AssertionError as error:
                 outcome = mend_campaign.Outcome(wrong=[str(error)[-1500:]])
             counts += outcome.counts

@@ -490,6 +490,7 @@ public final class StoreReadings {
                 for (String queue : offsets.keySet()) {
                     MessageQueue place = new MessageQueue(topic, brokerName, Integer.parseInt(queue));
                     member.fetchSubscribeMessageQueues(topic);
+                    member.pull(place, "*", 0, 1); // since 5.5 a broker takes no offset of a group that it does not know
                     member.getDefaultMQPullConsumerImpl().getOffsetStore().updateConsumeOffsetToBroker(place, offsets.getLongValue(queue), false);
                 }
             }
