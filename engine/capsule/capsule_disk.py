@@ -14,13 +14,16 @@ import threading
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
 from engine.capsule.container import BadCapsule, Block, BlockKind, CapsuleFile, CapsuleReader, Directory
+from engine.capsule.log_facts import BlockFacts, LogBlock, LogFacts, QueueName, facts_of, log_offset
 from engine.capsule.numbers import BadColumns
 from engine.capsule.recognition import LEFT_OUT
 from engine.files.layout import parse_file_name
@@ -30,6 +33,9 @@ from engine.sentences import sentence
 from engine.times import time_text
 
 _MAX_SLOTS = 1 << 26
+_INT_DIGITS = 10
+_INDEX_ENTRIES = (BlockKind.INDEX_ENTRIES, BlockKind.INDEX_FROM_UNITS, BlockKind.INDEX_TAIL)
+_WITH_UNITS = (BlockKind.UNITS, BlockKind.WITHOUT_BODIES, BlockKind.DLEDGER_ENTRIES)
 CACHE_BYTES = 64 << 20
 """Decoded bytes that stay in memory."""
 
@@ -57,6 +63,7 @@ class CapsuleDisk(SystemDisk):
         self._lock = threading.Lock()
         self._links: tuple[int, index_columns.Links] | None = None
         self._links_lock = threading.Lock()
+        self._facts = LogFacts(self._log_blocks(), self._block_facts)
 
     def close(self) -> None:
         """Close the capsule; nothing can be read afterwards."""
@@ -230,6 +237,10 @@ class CapsuleDisk(SystemDisk):
         if block.kind == BlockKind.LEFT_OUT:
             raise OSError(errno.EIO, LEFT_OUT, self.directory.files[number].path)
         try:
+            if block.kind == BlockKind.INDEX_SLOTS and stop - start == index_columns.SLOT_BYTES:
+                slot = self._slot_of_tail(number, block, start)
+                if slot is not None:
+                    return slot
             return self._decoded(number, block)[start:stop]
         except BadCapsule as error:
             raise OSError(errno.EIO, str(error), self.directory.files[number].path) from error
@@ -243,8 +254,11 @@ class CapsuleDisk(SystemDisk):
                 return data
         try:
             unpacked = self._capsule.unpacked(block)
-            if block.kind in {BlockKind.INDEX_SLOTS, BlockKind.INDEX_ENTRIES}:
+            if block.kind in {BlockKind.INDEX_SLOTS, BlockKind.INDEX_ENTRIES, BlockKind.INDEX_FROM_UNITS}:
                 data = self._decoded_index(number, block, unpacked)
+            elif block.kind == BlockKind.QUEUE_FROM_UNITS:
+                queue = queue_of(self.directory.files[number].path)
+                data = queue_columns.decode_from_units(unpacked, block.length, self._facts, queue)
             else:
                 data = decode_block(block, unpacked, _base(self.directory.files[number]))
         except BadColumns as error:
@@ -263,7 +277,7 @@ class CapsuleDisk(SystemDisk):
         """Return slots or entries of an index file: they follow from all hashes of the file."""
         links = self._links_of(number)
         area_start, item_bytes = index_columns.HEADER_BYTES, index_columns.SLOT_BYTES
-        if block.kind == BlockKind.INDEX_ENTRIES:
+        if block.kind in _INDEX_ENTRIES:
             area_start += item_bytes * self.directory.files[number].slots
             item_bytes = index_columns.ENTRY_BYTES
         first, remainder = divmod(block.start - area_start, item_bytes)
@@ -271,6 +285,8 @@ class CapsuleDisk(SystemDisk):
         expected = links.slots if block.kind == BlockKind.INDEX_SLOTS else links.previous
         if remainder or not 0 <= first <= first + count <= len(expected) or count * item_bytes != block.length:
             raise BadColumns
+        if block.kind == BlockKind.INDEX_FROM_UNITS:
+            return index_columns.decode_from_units(unpacked, expected[first : first + count], self._facts)
         decode = index_columns.decode_slots if block.kind == BlockKind.INDEX_SLOTS else index_columns.decode_entries
         return decode(unpacked, expected[first : first + count])
 
@@ -282,9 +298,8 @@ class CapsuleDisk(SystemDisk):
                 start = index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots
                 hashes = []
                 for block in self._capsule.blocks[number]:
-                    if block.kind == BlockKind.INDEX_ENTRIES and block.start >= start:
-                        count = block.length // index_columns.ENTRY_BYTES
-                        hashes.append(index_columns.hashes_of(self._capsule.unpacked(block), count))
+                    if block.kind in _INDEX_ENTRIES and block.start >= start:
+                        hashes.append(self._hashes_of(block))
                     elif block.start >= start and block.kind == BlockKind.ZERO:
                         break  # behind the entries; there is none between them
                 if not 0 < slots <= _MAX_SLOTS:
@@ -292,6 +307,51 @@ class CapsuleDisk(SystemDisk):
                 links = index_columns.links_of(np.concatenate(hashes or [np.zeros(0, np.int32)]), slots)
                 self._links = number, links
             return self._links[1]
+
+    def _slot_of_tail(self, number: int, block: Block, position: int) -> bytes | None:
+        """Return the slot at ``position`` of ``block`` if it leads to one of the last entries: they need no others."""
+        tail = next((b for b in reversed(self._capsule.blocks[number]) if b.kind == BlockKind.INDEX_TAIL), None)
+        slots = self.directory.files[number].slots
+        slot, remainder = divmod(block.start + position - index_columns.HEADER_BYTES, index_columns.SLOT_BYTES)
+        if tail is None or remainder or not 0 <= slot < slots:
+            return None
+        try:
+            hashes = index_columns.tail_hashes(self._decoded(number, tail))
+            if index_columns.has_other_value(self._capsule.unpacked(block), position // index_columns.SLOT_BYTES):
+                return None
+        except BadColumns:
+            return None
+        entries_start = index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots
+        rows = np.flatnonzero((hashes >= 0) & (hashes % slots == slot))
+        first = (tail.start - entries_start) // index_columns.ENTRY_BYTES
+        return (first + int(rows[-1])).to_bytes(index_columns.SLOT_BYTES, "big") if len(rows) else None
+
+    def _hashes_of(self, block: Block) -> npt.NDArray[np.int32]:
+        unpacked, count = self._capsule.unpacked(block), block.length // index_columns.ENTRY_BYTES
+        if block.kind == BlockKind.INDEX_TAIL:
+            return index_columns.tail_hashes(unpacked)
+        if block.kind == BlockKind.INDEX_FROM_UNITS:
+            return index_columns.hashes_from_units(unpacked, count, self._facts)
+        return index_columns.hashes_of(unpacked, count)
+
+    def _log_blocks(self) -> Iterator[LogBlock]:
+        """Yield the blocks of the log with units."""
+        for number, entry in enumerate(self.directory.files):
+            file_offset = log_offset(entry.path)
+            if file_offset is None:
+                continue
+            for block in self._capsule.blocks[number]:
+                if block.kind in _WITH_UNITS:
+                    yield LogBlock(file_offset + block.start, block.length, number, block.start)
+
+    def _block_facts(self, block: LogBlock) -> BlockFacts:
+        return facts_of(self._read(block.file, block.length, block.position), block.offset)
+
+
+def queue_of(path: str) -> QueueName:
+    """Return topic and number of the queue that a file below ``consumequeue`` belongs to."""
+    _, topic, queue, *_ = (*path.split("/"), "", "")
+    return os.fsencode(topic), int(queue) if queue.isascii() and queue.isdecimal() and len(queue) < _INT_DIGITS else -1
 
 
 def decode_block(block: Block, data: bytes, base: int) -> bytes:

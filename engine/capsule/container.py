@@ -20,7 +20,8 @@ from engine.capsule.recognition import MAGIC
 from engine.errors import StoreError
 from engine.sentences import sentence
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version that is written. A reader knows every version from 1 on: a later one adds kinds of blocks and of columns."""
 _HEADER = struct.Struct(">20sHHQIII")
 """Magic, version, zero, offset of the directory, stored bytes, unpacked bytes, CRC-32 of the stored bytes."""
 HEADER_BYTES: Final = _HEADER.size
@@ -59,6 +60,12 @@ class BlockKind(IntEnum):
     """Entries of a DLedger log with their units by columns (:mod:`engine.capsule.dledger_columns`)."""
     DLEDGER_INDEX = 9
     """Index rows of a DLedger log by columns."""
+    QUEUE_FROM_UNITS = 10
+    """What differs in entries of a consume queue from those that follow from the units of the log."""
+    INDEX_FROM_UNITS = 11
+    """What differs in entries of an index file from those that follow from the keys of the units."""
+    INDEX_TAIL = 12
+    """The last entries of an index file as they are: most readers need no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +220,11 @@ class CapsuleReader:
         if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
             raise self.bad(0, sentence("expected a capsule, found something else"))
         _, version, _, offset, stored, unpacked, crc = _HEADER.unpack(data)
-        if version != VERSION:
-            raise self.bad(
-                len(MAGIC),
-                sentence("expected a capsule of version {known}, found version {found}", known=VERSION, found=version),
+        if not 1 <= version <= VERSION:
+            problem = sentence(
+                "expected a capsule of version 1 to {known}, found version {found}", known=VERSION, found=version
             )
+            raise self.bad(len(MAGIC), problem)
         if unpacked > MAX_DIRECTORY_BYTES:
             raise self.bad(0, sentence("expected a directory, found a length of {n:,} bytes", n=unpacked))
         data = self._unpack(offset, stored, unpacked, crc)

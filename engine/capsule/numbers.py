@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
-_U32 = struct.Struct(">I")
+_U32, _I64 = struct.Struct(">I"), struct.Struct(">q")
 RAW, DELTA = 0, 1
 _MAX_TABLE: Final = 256
 _MIN_REPEATS: Final = 8
@@ -28,6 +29,9 @@ _UNIQUE_TAIL_BYTES: Final = 6
 _UNIQUE_TEXT = re.compile(rb"(?:[0-9A-F]{32}|[0-9A-F]{56})")
 _NUMBER_TAIL = re.compile(rb"\d+$")
 _MAX_DIGITS: Final = 18
+_MAX_PACKED_TEXT_BYTES: Final = 256
+_MAX_SYMBOLS: Final = 128
+"""Different bytes at one place of texts of one length; more are not worth packing."""
 
 
 class TextForm(IntEnum):
@@ -45,6 +49,8 @@ class TextForm(IntEnum):
     """Texts of one length, their first bytes first."""
     LENGTHS = 5
     """Lengths, then all texts."""
+    PACKED = 6
+    """Texts of one length; places without any order take as many bits as they have different bytes."""
 
 
 class BadColumns(ValueError):
@@ -66,6 +72,9 @@ class ColumnWriter:
     def blob(self, data: bytes) -> None:
         self.number(len(data))
         self._pieces.append(data)
+
+    def long(self, value: int) -> None:
+        self._pieces.append(_I64.pack(value))
 
     def flags(self, values: npt.NDArray[np.bool_]) -> None:
         self._pieces.append(np.packbits(values).tobytes())
@@ -132,8 +141,9 @@ class ColumnWriter:
         rows = np.frombuffer(bytes.fromhex(b"".join(values).decode()), np.uint8).reshape(len(values), -1)
         tail = rows[:, -_UNIQUE_TAIL_BYTES:]
         self._pieces.append(bytes((TextForm.UNIQUE,)))
-        self.texts([row.tobytes() for row in rows[:, :-_UNIQUE_TAIL_BYTES]])
-        groups = _group_order(rows[:, :-_UNIQUE_TAIL_BYTES])
+        heads = [row.tobytes() for row in rows[:, :-_UNIQUE_TAIL_BYTES]]
+        self.texts(heads)
+        groups = _group_order(heads)
         for start, stop in ((0, 4), (4, 6)):
             self.numbers(_big_endian(tail[:, start:stop])[groups])
         return True
@@ -158,14 +168,30 @@ class ColumnWriter:
         length = len(values[0])
         joined = b"".join(values)
         if length and all(len(value) == length for value in values):
+            planes = np.ascontiguousarray(np.frombuffer(joined, np.uint8).reshape(len(values), length).T)
+            symbols = [_symbols_to_pack(plane) for plane in planes] if length <= _MAX_PACKED_TEXT_BYTES else []
+            if any(symbols):
+                self._packed(planes, symbols)
+                return
             self._pieces.append(bytes((TextForm.FIXED,)))
             self.number(length)
-            rows = np.frombuffer(joined, np.uint8).reshape(len(values), length)
-            self._pieces.append(np.ascontiguousarray(rows.T).tobytes())
+            self._pieces.append(planes.tobytes())
             return
         self._pieces.append(bytes((TextForm.LENGTHS,)))
         self.numbers(np.array([len(value) for value in values], np.int64))
         self.blob(joined)
+
+    def _packed(self, planes: UInt8, symbols: Sequence[bytes]) -> None:
+        self._pieces.append(bytes((TextForm.PACKED,)))
+        self.number(len(planes))
+        self._pieces += [bytes((len(place_symbols),)) + place_symbols for place_symbols in symbols]
+        self._pieces += [plane.tobytes() for plane, packed in zip(planes, symbols, strict=True) if not packed]
+        bits = []
+        for plane, packed in zip(planes, symbols, strict=True):
+            if packed:
+                numbers = np.searchsorted(np.frombuffer(packed, np.uint8), plane).astype(np.uint8)
+                bits.append(np.unpackbits(numbers[:, None], axis=1)[:, 8 - _bits_of(packed) :])
+        self._pieces.append(np.packbits(np.hstack(bits)).tobytes())
 
 
 class ColumnReader:
@@ -183,6 +209,10 @@ class ColumnReader:
 
     def number(self) -> int:
         (value,) = _U32.unpack(self.take(4))
+        return int(value)
+
+    def long(self) -> int:
+        (value,) = _I64.unpack(self.take(8))
         return int(value)
 
     def blob(self) -> bytes:
@@ -239,16 +269,41 @@ class ColumnReader:
                 length = self.number()
                 rows = np.frombuffer(self.take(length * count), np.uint8).reshape(length, count)
                 return _cut(np.ascontiguousarray(rows.T).tobytes(), [length] * count)
+            case TextForm.PACKED:
+                return self._packed(count)
             case TextForm.LENGTHS:
                 lengths = self.numbers(count).tolist()
                 return _cut(self.blob(), lengths)
             case _:
                 raise BadColumns
 
+    def _packed(self, count: int) -> list[bytes]:
+        length = self.number()
+        if length > _MAX_PACKED_TEXT_BYTES:
+            raise BadColumns
+        symbols = [self.take(self.take(1)[0]) for _ in range(length)]
+        planes = np.empty((length, count), np.uint8)
+        for plane, packed in zip(planes, symbols, strict=True):
+            if not packed:
+                plane[:] = np.frombuffer(self.take(count), np.uint8)
+        row_bits = sum(map(_bits_of, symbols))
+        stored = np.frombuffer(self.take(-(-count * row_bits // 8)), np.uint8)
+        bits = np.unpackbits(stored, count=count * row_bits).reshape(count, row_bits)
+        bit_planes = iter(np.ascontiguousarray(bits.T))
+        for plane, packed in zip(planes, symbols, strict=True):
+            if packed:
+                numbers = np.zeros(count, np.uint8)
+                for bit_plane in islice(bit_planes, _bits_of(packed)):
+                    numbers = (numbers << np.uint8(1)) | bit_plane
+                if count and int(numbers.max()) >= len(packed):
+                    raise BadColumns
+                plane[:] = np.frombuffer(packed, np.uint8)[numbers]
+        return _cut(planes.T.tobytes(), [length] * count)
+
     def _unique_keys(self, count: int) -> list[bytes]:
         heads = self.texts(count)
         rows = np.frombuffer(b"".join(heads), np.uint8).reshape(count, -1)
-        groups = _group_order(rows)
+        groups = _group_order(heads)
         tail = np.empty((count, _UNIQUE_TAIL_BYTES), np.uint8)
         for start, stop in ((0, 4), (4, 6)):
             values = np.empty(count, np.int64)
@@ -267,10 +322,26 @@ def _planes(values: Int64) -> tuple[int, bytes]:
     return width, np.ascontiguousarray(rows.T).tobytes()
 
 
-def _group_order(rows: UInt8) -> npt.NDArray[np.intp]:
-    """Return the row numbers so that equal rows come one after the other, in their order."""
-    _, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return np.argsort(inverse.reshape(-1), kind="stable")
+def _symbols_to_pack(plane: UInt8) -> bytes:
+    """Return the different bytes of ``plane`` in their order if a number of bits for each is shorter than what
+    compression makes of them, else nothing.
+    """
+    symbols = np.unique(plane)
+    if not 1 < len(symbols) <= _MAX_SYMBOLS:
+        return b""
+    packed = symbols.tobytes()
+    return packed if len(zlib.compress(plane.tobytes(), 1)) * 8 >= _bits_of(packed) * len(plane) else b""
+
+
+def _bits_of(symbols: bytes) -> int:
+    return max(len(symbols) - 1, 0).bit_length()
+
+
+def _group_order(texts: Sequence[bytes]) -> npt.NDArray[np.intp]:
+    """Return the row numbers so that equal texts come one after the other in their order, and small texts first."""
+    ids = {text: number for number, text in enumerate(sorted(set(texts)))}
+    numbers = np.array([ids[text] for text in texts], np.min_scalar_type(len(ids)))
+    return np.argsort(numbers, kind="stable")
 
 
 def _big_endian(rows: UInt8) -> Int64:

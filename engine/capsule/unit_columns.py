@@ -233,10 +233,20 @@ def _decode_properties(columns: ColumnReader, count: int) -> list[bytes]:
     values = {}
     for _ in range(columns.number()):
         name = columns.blob()
-        values[name] = iter(columns.texts(columns.number()))
+        values[name] = columns.texts(columns.number())
+    names = [name for name in shapes[0] if not name.startswith(_NO_SEPARATOR)] if len(shapes) == 1 else []
+    if names and len(set(names)) == len(names):  # most blocks: each unit has the same names
+        if any(shape_numbers) or any(len(values[name]) != count for name in names):
+            raise BadColumns
+        form = b"\x02".join(
+            name[len(_NO_SEPARATOR) :] if name.startswith(_NO_SEPARATOR) else name + b"\x01%b"
+            for name in (name.replace(b"%", b"%%") for name in shapes[0])
+        )
+        return [form % texts for texts in zip(*(values[name] for name in names), strict=True)]
+    iterators = {name: iter(column) for name, column in values.items()}
     parts = [
         [
-            (name[len(_NO_SEPARATOR) :], None) if name.startswith(_NO_SEPARATOR) else (name + b"\x01", values[name])
+            (name[len(_NO_SEPARATOR) :], None) if name.startswith(_NO_SEPARATOR) else (name + b"\x01", iterators[name])
             for name in shape
         ]
         for shape in shapes
@@ -324,10 +334,9 @@ def _write(data: UInt8, places: Int64, values: npt.NDArray[np.integer], form: st
 
 
 def _write_texts(data: UInt8, places: Int64, texts: Sequence[bytes]) -> None:
-    lengths = _lengths(texts)
-    joined = np.frombuffer(b"".join(texts), np.uint8)
-    shift = np.repeat(places - (np.cumsum(lengths) - lengths), lengths)
-    data[shift + np.arange(len(joined))] = joined
+    view = data.data
+    for place, text in zip(places.tolist(), texts, strict=True):
+        view[place : place + len(text)] = text
 
 
 def _slices(data: UInt8, begin: Int64, end: Int64) -> list[bytes]:
@@ -336,4 +345,4 @@ def _slices(data: UInt8, begin: Int64, end: Int64) -> list[bytes]:
 
 
 def _lengths(texts: Sequence[bytes]) -> Int64:
-    return np.array([len(text) for text in texts], np.int64)
+    return np.fromiter(map(len, texts), np.int64, len(texts))

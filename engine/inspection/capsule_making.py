@@ -11,19 +11,22 @@ import os
 import re
 import stat
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from engine import __version__
 from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
-from engine.capsule.capsule_disk import decode_block
+from engine.capsule.capsule_disk import decode_block, queue_of
 from engine.capsule.container import Block, BlockKind, CapsuleFile, CapsuleWriter, Directory
 from engine.capsule.elided import LeftOutBody
+from engine.capsule.log_facts import MAX_UNITS, BlockFacts, LogBlock, LogFacts, facts_of, log_offset
 from engine.capsule.numbers import BadColumns
 from engine.codec import filler
 from engine.codec.crc import MASK, crc32
@@ -58,11 +61,15 @@ _BLANK = MAGIC_BLANK.to_bytes(4, "big")
 _SYS_FLAG = 36
 """Position of sysFlag in a unit."""
 _PIECE_BYTES: Final = 1 << 20
-_QUEUE_PIECE_BYTES: Final = 50_000 * queue_columns.ENTRY_BYTES
+_QUEUE_PIECE_BYTES: Final = 1_024 * queue_columns.ENTRY_BYTES
+"""To find the end of a queue, a reader decodes the units of a few pieces, not those of the log."""
 _SLOTS_PIECE_BYTES: Final = 1 << 20
 _DLEDGER_INDEX_PIECE_BYTES: Final = 50_000 * INDEX_UNIT_SIZE
 _DLEDGER_PART = re.compile(rf"(?:^|/){FOLDER_PREFIX}[^/]+/(\w+)")
 """The first name below the folder of a DLedger log, such as ``data`` or ``index``."""
+_TAIL_ENTRIES: Final = 512
+_MIN_TAILS: Final = 40
+"""A file with fewer entries than so many tails has none: it would be a part of the capsule's size."""
 _ENTRIES_PIECE_BYTES: Final = 50_000 * index_columns.ENTRY_BYTES
 _MIN_ZERO_BYTES: Final = 4096
 """Fewer zero bytes in a row belong to what is beside them."""
@@ -148,6 +155,11 @@ def make_capsule(
     with atomic_file(target, PRIVATE) as file:
         writer = CapsuleWriter(file)
         making.write(writer, now_ms)
+        if making.log_changed:
+            file.seek(0)
+            file.truncate()
+            making, writer = _Making(store, masking, on_progress, from_units=False), CapsuleWriter(file)
+            making.write(writer, now_ms)
         if not leave_out_unread:
             store.refuse_unread(_NOT_WRITTEN)
         making.summary.capsule_bytes = writer.size
@@ -155,14 +167,26 @@ def make_capsule(
 
 
 class _Making:
-    def __init__(self, store: StoreSnapshot, masking: CapsuleMasking, on_progress: Callable[[int, int], None]) -> None:
+    """Writes one capsule. ``from_units``: entries of queues and index may follow from the units of the log."""
+
+    def __init__(
+        self,
+        store: StoreSnapshot,
+        masking: CapsuleMasking,
+        on_progress: Callable[[int, int], None],
+        *,
+        from_units: bool = True,
+    ) -> None:
         self.masking = masking
         self._store = store
         self._reading = store.reading
         self._on_progress = on_progress
         self._done = 0
+        self._all_bytes = 0
         self._damage_left = DAMAGE_MAX_BYTES
         self._slots: dict[str, int] | None = None
+        self._from_units = from_units
+        self.source_log: _SourceLog | None = None
         self.summary = CapsuleSummary()
 
     def write(self, writer: CapsuleWriter, now_ms: int) -> None:
@@ -182,6 +206,10 @@ class _Making:
         directory.files += self._list(root, "", (root.resolve(),))
         self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
         self.summary.store_bytes = sum(entry.size for entry in directory.files if stat.S_ISREG(entry.mode))
+        self._all_bytes = self.summary.store_bytes
+        if self._from_units:
+            self._all_bytes += sum(entry.size for entry in directory.files if log_offset(entry.path) is not None)
+            self.source_log = _SourceLog(self, directory.files)
         # Of a running store: what leads into the log first, the log last, so that nothing leads behind its end.
         for number, entry in sorted(enumerate(directory.files), key=lambda item: _reading_order(item[1].path)):
             if stat.S_ISREG(entry.mode):
@@ -218,7 +246,7 @@ class _Making:
             self.add_bytes(writer, number, 0, entry.size, b"")
             return
         try:
-            file = _SourceFile(path, entry.size, self._reading)
+            file = self.source(entry)
         except CannotRead as error:
             entry.error = self._reason(path, error)
             writer.add(number, BlockKind.LEFT_OUT, 0, entry.size)
@@ -227,7 +255,8 @@ class _Making:
             slots = self._index_slots().get(path, 0)
             dledger_part = _DLEDGER_PART.search(entry.path)
             if entry.path.startswith("consumequeue/") and not file.size % queue_columns.ENTRY_BYTES:
-                self.write_bytes(writer, number, file, piece_bytes=_QUEUE_PIECE_BYTES, encode=_queue_block)
+                encode = partial(self._queue_block, entry.path)
+                self.write_bytes(writer, number, file, piece_bytes=_QUEUE_PIECE_BYTES, encode=encode)
             elif slots and file.size >= index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots:
                 entry.slots = slots
                 _IndexFile(self, writer, number, file, slots).write()
@@ -240,9 +269,31 @@ class _Making:
             ):
                 self.write_bytes(writer, number, file)
             else:
-                _LogFile(self, writer, number, file, entry.path).write()
+                _LogFile(self, writer, number, file, entry.path).walk()
         finally:
             file.close()
+
+    def source(self, entry: CapsuleFile) -> _SourceFile:
+        """Open a file of the store."""
+        return _SourceFile(str(self._store.path / entry.path), entry.size, self._reading)
+
+    def _queue_block(self, path: str, data: bytes) -> tuple[BlockKind, bytes]:
+        log = self.source_log
+        if log is not None and log.facts.blocks and log.unit_count <= MAX_UNITS:
+            encoded = queue_columns.encode_from_units(data, log.facts, queue_of(path))
+            if encoded is not None:
+                return BlockKind.QUEUE_FROM_UNITS, encoded
+        return BlockKind.QUEUE_ENTRIES, queue_columns.encode(data)
+
+    @property
+    def has_log_facts(self) -> bool:
+        """True if entries may follow from units."""
+        return self.source_log is not None and bool(self.source_log.facts.blocks)
+
+    @property
+    def log_changed(self) -> bool:
+        """True if the log has lost units since entries that follow from them were written."""
+        return self.source_log is not None and bool(self.source_log.unwritten)
 
     def _reason(self, path: str, error: CannotRead) -> str:
         """Return what the system said about the file that cannot be read."""
@@ -306,7 +357,7 @@ class _Making:
 
     def advance(self, size: int) -> None:
         self._done += size
-        self._on_progress(self._done, self.summary.store_bytes)
+        self._on_progress(self._done, self._all_bytes)
 
 
 class _SourceFile:
@@ -318,6 +369,12 @@ class _SourceFile:
         self._reading = reading
         self._descriptor = reading.open(path)
         self._extents = reading.extents(self._descriptor, 0, size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -347,19 +404,38 @@ class _IndexFile:
         self._number = number
         self._file = file
         self._slots = slots
+        self._begin_timestamp = 0
         self._entries_start = index_columns.HEADER_BYTES + index_columns.SLOT_BYTES * slots
 
     def write(self) -> None:
         header = self._file.read(0, index_columns.HEADER_BYTES)
+        self._begin_timestamp = int.from_bytes(header[:8], "big", signed=True)
         hashes, entries_stop = self._read_hashes()
         links = index_columns.links_of(hashes, self._slots)
         self._making.add_bytes(self._writer, self._number, 0, index_columns.HEADER_BYTES, header)
         for start in range(index_columns.HEADER_BYTES, self._entries_start, _SLOTS_PIECE_BYTES):
             self._write_slots(start, min(_SLOTS_PIECE_BYTES, self._entries_start - start), links.slots)
-        for start in range(self._entries_start, entries_stop, _ENTRIES_PIECE_BYTES):
-            self._write_entries(start, min(_ENTRIES_PIECE_BYTES, entries_stop - start), hashes, links.previous)
+        tail_start = self._tail_start(entries_stop)
+        for start in range(self._entries_start, tail_start, _ENTRIES_PIECE_BYTES):
+            self._write_entries(start, min(_ENTRIES_PIECE_BYTES, tail_start - start), hashes, links.previous)
+        if tail_start < entries_stop:
+            size = entries_stop - tail_start
+            data = _as_it_was(self._read(tail_start, size), hashes[-size // index_columns.ENTRY_BYTES :])
+            self._writer.add(self._number, BlockKind.INDEX_TAIL, tail_start, size, data)
         self._making.advance(entries_stop)
         self._making.write_bytes(self._writer, self._number, self._file, entries_stop)
+
+    def _tail_start(self, entries_stop: int) -> int:
+        """Return where the entries begin that are written as they are."""
+        tail_bytes = _TAIL_ENTRIES * index_columns.ENTRY_BYTES
+        has_tail = entries_stop - self._entries_start >= _MIN_TAILS * tail_bytes and self._making.has_log_facts
+        return entries_stop - tail_bytes if has_tail else entries_stop
+
+    def _read(self, start: int, size: int) -> bytes:
+        data = self._file.read(start, size)
+        if len(data) < size:  # it could be read a moment ago
+            raise CannotRead(sentence("the file changed while it was read"), file=self._file.path, offset=start)
+        return data
 
     def _read_hashes(self) -> tuple[npt.NDArray[np.int32], int]:
         """Return the hashes of all entries up to the last one that is not zero, and where that ends."""
@@ -397,10 +473,13 @@ class _IndexFile:
     ) -> None:
         first_entry = (start - self._entries_start) // index_columns.ENTRY_BYTES
         rows = slice(first_entry, first_entry + size // index_columns.ENTRY_BYTES)
-        data = self._file.read(start, size)
-        if len(data) < size:  # it could be read a moment ago
-            raise CannotRead(sentence("the file changed while it was read"), file=self._file.path, offset=start)
-        encoded = index_columns.encode_entries(_as_it_was(data, hashes[rows]), previous[rows])
+        data, log = _as_it_was(self._read(start, size), hashes[rows]), self._making.source_log
+        if log is not None and log.facts.blocks:
+            encoded = index_columns.encode_from_units(data, previous[rows], log.facts, self._begin_timestamp)
+            if encoded is not None:
+                self._writer.add(self._number, BlockKind.INDEX_FROM_UNITS, start, size, encoded)
+                return
+        encoded = index_columns.encode_entries(data, previous[rows])
         self._writer.add(self._number, BlockKind.INDEX_ENTRIES, start, size, encoded)
 
 
@@ -422,26 +501,20 @@ def _reading_order(path: str) -> int:
     return 0 if path.startswith("index/") else 1 if path.startswith(_PARTS_WITHOUT_UNITS) else 2
 
 
-def _queue_block(data: bytes) -> tuple[BlockKind, bytes]:
-    return BlockKind.QUEUE_ENTRIES, queue_columns.encode(data)
-
-
 def _dledger_index_block(data: bytes) -> tuple[BlockKind, bytes]:
     return BlockKind.DLEDGER_INDEX, dledger_columns.encode_index(data)
 
 
-class _LogFile:
-    """Writes the blocks of one file that holds units."""
+class _LogWalk(ABC):
+    """Cuts one file that holds units into ranges of units and what is between them."""
 
-    def __init__(self, making: _Making, writer: CapsuleWriter, number: int, file: _SourceFile, path: str) -> None:
+    def __init__(self, making: _Making, file: _SourceFile) -> None:
         self._making = making
-        self._writer = writer
-        self._number = number
         self._file = file
-        self._base = parse_file_name(path.rpartition("/")[2]) or 0
         self._max_gap_bytes = 0 if making.masking.changes_units else _MAX_GAP_BYTES
 
-    def write(self) -> None:
+    def walk(self) -> None:
+        """Go through the file and hand over each of its ranges."""
         position, size = 0, self._file.size
         window_bytes = BLOCK_BYTES
         while position < size:
@@ -452,7 +525,7 @@ class _LogFile:
                 continue
             data = self._file.read(position, window_bytes)
             if not data:
-                self._making.add_bytes(self._writer, self._number, position, size - position, b"")
+                self._add_unread(position, size - position)
                 return
             consumed = self._take(data, position, is_last=position + len(data) >= size)
             if consumed == 0:
@@ -460,7 +533,6 @@ class _LogFile:
                 continue
             window_bytes = BLOCK_BYTES
             position += consumed
-            self._making.advance(consumed)
 
     def _take(self, data: bytes, position: int, *, is_last: bool) -> int:
         """Write blocks for the first bytes of ``data``; returns their number, 0 if a unit needs more bytes."""
@@ -516,12 +588,106 @@ class _LogFile:
                 return search
             search += 1
 
+    @abstractmethod
+    def _add_zeros(self, start: int, size: int) -> None:
+        """Take zero bytes."""
+
+    @abstractmethod
+    def _add_unread(self, start: int, size: int) -> None:
+        """Take bytes that cannot be read."""
+
+    @abstractmethod
+    def _add_gap(self, data: bytes, start: int) -> None:
+        """Take bytes that no unit explains."""
+
+    @abstractmethod
+    def _add_run(self, data: bytes, start: int, units: list[tuple[int, Frame]], *, has_gaps: bool) -> None:
+        """Take units, with small gaps between them if ``has_gaps``."""
+
+
+class _LogUnits(_LogWalk):
+    """Collects the ranges of units of a file of the log, whose first byte is at ``offset``."""
+
+    def __init__(self, making: _Making, number: int, file: _SourceFile, offset: int) -> None:
+        super().__init__(making, file)
+        self._number = number
+        self._offset = offset
+        self.blocks: list[LogBlock] = []
+        self.unit_count = 0
+
+    def _add_zeros(self, start: int, size: int) -> None:  # noqa: ARG002
+        self._making.advance(size)
+
+    def _add_unread(self, start: int, size: int) -> None:  # noqa: ARG002
+        self._making.advance(size)
+
+    def _add_gap(self, data: bytes, start: int) -> None:  # noqa: ARG002
+        self._making.advance(len(data))
+
+    def _add_run(self, data: bytes, start: int, units: list[tuple[int, Frame]], *, has_gaps: bool) -> None:  # noqa: ARG002
+        self._making.advance(len(data))
+        self.blocks.append(LogBlock(self._offset + start, len(data), self._number, start))
+        self.unit_count += len(units)
+
+
+class _SourceLog:
+    """The units of the log, as they are before the log itself is written."""
+
+    def __init__(self, making: _Making, files: list[CapsuleFile]) -> None:
+        self._making = making
+        self._files = files
+        self._digests: dict[int, tuple[int, int]] = {}
+        self.unit_count = 0
+        blocks: list[LogBlock] = []
+        for number, entry in enumerate(files):
+            offset = log_offset(entry.path)
+            if offset is None or not stat.S_ISREG(entry.mode):
+                continue
+            with contextlib.suppress(CannotRead), making.source(entry) as file:
+                units = _LogUnits(making, number, file, offset)
+                units.walk()
+                blocks += units.blocks
+                self.unit_count += units.unit_count
+        self.facts = LogFacts(blocks, self._load)
+
+    @property
+    def unwritten(self) -> bool:
+        """True if entries follow from units that have not been written."""
+        return bool(self._digests)
+
+    def check_written(self, offset: int, data: bytes | bytearray) -> None:
+        """Compare what is written of the log with the units that entries follow from."""
+        length, digest = self._digests.get(offset, (0, 0))
+        if 0 < length <= len(data) and facts_of(data[:length], offset).digest() == digest:
+            del self._digests[offset]
+
+    def _load(self, block: LogBlock) -> BlockFacts:
+        with self._making.source(self._files[block.file]) as file:
+            facts = facts_of(file.read(block.position, block.length), block.offset)
+        self._digests[block.offset] = block.length, facts.digest()
+        return facts
+
+
+class _LogFile(_LogWalk):
+    """Writes the blocks of one file that holds units."""
+
+    def __init__(self, making: _Making, writer: CapsuleWriter, number: int, file: _SourceFile, path: str) -> None:
+        super().__init__(making, file)
+        self._writer = writer
+        self._number = number
+        self._base = parse_file_name(path.rpartition("/")[2]) or 0
+        self._offset = log_offset(path)
+
     def _add_zeros(self, start: int, size: int) -> None:
         self._writer.add(self._number, BlockKind.ZERO, start, size)
         self._making.advance(size)
 
+    def _add_unread(self, start: int, size: int) -> None:
+        self._making.add_bytes(self._writer, self._number, start, size, b"")
+
     def _add_gap(self, data: bytes, start: int) -> None:
         """Add bytes that no unit explains: long runs of zero bytes, and damage."""
+        self._making.advance(len(data))
         for offset, size, is_zero in _zero_runs(data):
             piece = data[offset : offset + size]
             if is_zero:
@@ -532,7 +698,7 @@ class _LogFile:
                 self._making.add_bytes(self._writer, self._number, start + offset, size, b"")
 
     def _add_run(self, data: bytes, start: int, units: list[tuple[int, Frame]], *, has_gaps: bool) -> None:
-        """Add units, with small gaps between them if ``has_gaps``."""
+        self._making.advance(len(data))
         self._making.summary.units += len(units)
         data = self._without_secrets(data, units)
         view = memoryview(data)
@@ -564,12 +730,17 @@ class _LogFile:
             encode = dledger_columns.encode_entries if is_dledger else unit_columns.encode
             encoded = encode(rows, self._base + start)
             if self._fits(kind, start, encoded, expected):
-                self._writer.add(self._number, kind, start, len(data), encoded)
+                self._add_units(kind, start, encoded, expected)
                 return
         encoded = elided.encode(data, bodies)
         if not self._fits(BlockKind.WITHOUT_BODIES, start, encoded, expected):
             raise StoreError(sentence("the units cannot be written into a capsule"), file=self._file.path, offset=start)
-        self._writer.add(self._number, BlockKind.WITHOUT_BODIES, start, len(data), encoded)
+        self._add_units(BlockKind.WITHOUT_BODIES, start, encoded, expected)
+
+    def _add_units(self, kind: BlockKind, start: int, encoded: bytes, expected: bytearray) -> None:
+        self._writer.add(self._number, kind, start, len(expected), encoded)
+        if self._offset is not None and self._making.source_log is not None:
+            self._making.source_log.check_written(self._offset + start, expected)
 
     def _without_secrets(self, data: bytes, units: list[tuple[int, Frame]]) -> bytes:
         """Return ``data`` masked; without masks with filler in the place of the bodies inside of batches."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
+from handmade_facts import log_facts
+from handmade_stores import HandmadeStore, jhash
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +66,70 @@ def test_cut_columns_are_refused():
     for length in range(len(encoded)):
         with pytest.raises(BadColumns):
             index_columns.decode_entries(encoded[:length], expected)
+
+
+def keyed_store(*, tag_entries: bool) -> HandmadeStore:
+    handmade = HandmadeStore(tag_entries=tag_entries)
+    for number in range(40):
+        keys = " ".join(f"key-{number}-{n}" for n in range(number % 4))
+        handmade.put(f"Topic{number % 3}", keys=keys or None, tags="TagA" if number % 2 else None, step=700)
+    return handmade
+
+
+def entries_of(handmade: HandmadeStore) -> bytes:
+    """Return the entries of all keys, entry 0 first, without links."""
+    begin = handmade.units[0].store_timestamp
+    rows = [
+        (abs(jhash(f"{unit.topic}#{key}")), unit.offset, (unit.store_timestamp - begin) // 1000, 0)
+        for unit in handmade.units
+        for key in unit.keys
+    ]
+    return bytes(20) + b"".join(struct.pack(">iqii", *row) for row in rows)
+
+
+WITH_TAGS = keyed_store(tag_entries=True)
+ENTRIES_WITH_TAGS, FACTS_WITH_TAGS = entries_of(WITH_TAGS), log_facts(WITH_TAGS)
+
+
+@pytest.mark.parametrize("tag_entries", [False, True])
+def test_entries_follow_from_the_keys_of_units(tag_entries):
+    handmade = keyed_store(tag_entries=tag_entries)
+    data, facts = entries_of(handmade), log_facts(handmade)
+    begin = handmade.units[0].store_timestamp
+    for piece in (data, data[20 * 6 :], data[20 * 7 : -40]):
+        nothing = np.zeros(len(piece) // 20, np.int32)
+        encoded = index_columns.encode_from_units(piece, nothing, facts, begin)
+        assert encoded is not None
+        assert len(encoded) < 180 < len(piece)
+        for unit_count in (1, 100):
+            assert index_columns.decode_from_units(encoded, nothing, log_facts(handmade, unit_count)) == piece
+            expected = hashes(piece).tolist()
+            actual = index_columns.hashes_from_units(encoded, len(nothing), log_facts(handmade, unit_count))
+            assert actual.tolist() == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1900), st.binary(min_size=1, max_size=20)), max_size=6), st.integers(-1, 1 << 40)
+)
+def test_entries_that_differ_from_the_keys_are_stored(changes, begin):
+    data, facts = bytearray(ENTRIES_WITH_TAGS), FACTS_WITH_TAGS
+    for position, piece in changes:
+        data[position : position + len(piece)] = piece[: len(data) - position]
+    data = data[: len(data) // 20 * 20]
+    nothing = np.zeros(len(data) // 20, np.int32)
+    encoded = index_columns.encode_from_units(bytes(data), nothing, facts, begin)
+    assert encoded is None or index_columns.decode_from_units(encoded, nothing, facts) == bytes(data)
+
+
+def test_keys_of_other_units_are_refused():
+    handmade = keyed_store(tag_entries=False)
+    data, nothing = entries_of(handmade), np.zeros(len(entries_of(handmade)) // 20, np.int32)
+    encoded = index_columns.encode_from_units(data, nothing, log_facts(handmade), 1)
+    assert encoded is not None
+    other = keyed_store(tag_entries=False)
+    other.log[:] = other.log.replace(b"key-", b"kex-")
+    with pytest.raises(BadColumns):
+        index_columns.decode_from_units(encoded, nothing, log_facts(other))
+    for length in range(len(encoded)):
+        with pytest.raises(BadColumns):
+            index_columns.decode_from_units(encoded[:length], nothing, log_facts(handmade))

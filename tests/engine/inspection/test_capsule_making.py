@@ -9,6 +9,7 @@ from planted_faults import patch
 
 from engine.bench.data import log_store
 from engine.capsule.capsule_disk import CapsuleDisk
+from engine.capsule.container import BlockKind
 from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.errors import UsageError
@@ -107,3 +108,71 @@ def test_a_dledger_log_is_written_by_columns(tmp_path):
     rows = (root / "dledger-n0" / "index" / f"{0:020d}").read_bytes()[: 1 << 20]
     assert disk._read(number, 1 << 20, 0) == rows
     disk.close()
+
+
+def test_entries_of_units_that_went_away_meanwhile_are_stored(tmp_path, monkeypatch):
+    """Queues and index are written before the log. Entries must not follow from units that retention then deletes."""
+    root = healthy().write(tmp_path / "store")
+    oldest = min((root / "commitlog").iterdir())
+    queues = {path: path.read_bytes() for path in root.glob("consumequeue/*/*/*")}
+    rounds: list[str] = []
+    write_file = capsule_making._Making._write_file
+
+    def without_the_oldest(making, writer, number, entry):
+        if entry.path.startswith("commitlog/") and not rounds:
+            rounds.append(entry.path)
+            oldest.write_bytes(bytes(oldest.stat().st_size))
+        write_file(making, writer, number, entry)
+
+    monkeypatch.setattr(capsule_making._Making, "_write_file", without_the_oldest)
+    with open_store(root) as store:
+        make_capsule(store, tmp_path / "x.capsule", NOW)
+    disk = CapsuleDisk(tmp_path / "x.capsule")
+    kinds = {block.kind for blocks in disk._capsule.blocks for block in blocks}
+    assert not kinds & {BlockKind.QUEUE_FROM_UNITS, BlockKind.INDEX_FROM_UNITS}
+    for number, entry in enumerate(disk.directory.files):
+        if root / entry.path in queues:
+            assert disk._read(number, entry.size, 0) == queues[root / entry.path]
+    disk.close()
+
+
+def test_units_that_come_meanwhile_change_no_entry(tmp_path, monkeypatch):
+    handmade = healthy()
+    root = handmade.write(tmp_path / "store")
+    newest = max((root / "commitlog").iterdir())
+    after = newest.read_bytes()
+    last = handmade.units[-1]
+    patch(newest, last.offset % handmade.log_size, bytes(last.size))
+    write_file = capsule_making._Making._write_file
+
+    def with_one_more(making, writer, number, entry):
+        if entry.path.startswith("commitlog/"):
+            newest.write_bytes(after)
+        write_file(making, writer, number, entry)
+
+    monkeypatch.setattr(capsule_making._Making, "_write_file", with_one_more)
+    with open_store(root) as store:
+        make_capsule(store, tmp_path / "x.capsule", NOW)
+    disk = CapsuleDisk(tmp_path / "x.capsule")
+    assert BlockKind.QUEUE_FROM_UNITS in {block.kind for blocks in disk._capsule.blocks for block in blocks}
+    for number, entry in enumerate(disk.directory.files):
+        if entry.path.startswith(("consumequeue/", "index/")) and (root / entry.path).is_file():
+            assert disk._read(number, entry.size, 0) == (root / entry.path).read_bytes()
+    disk.close()
+
+
+def test_the_geometry_of_a_large_index_needs_no_units(tmp_path, monkeypatch):
+    """Every command that opens a capsule decoded the units of all index files to read one slot of each."""
+    root = log_store(tmp_path, "1k", 16 << 20)
+    assert main(["dispatch", str(root), "--yes", "--no-backup"]) == 0
+    monkeypatch.setattr(capsule_making, "_MIN_TAILS", 10)
+    with open_store(root) as store:
+        make_capsule(store, tmp_path / "x.capsule", NOW)
+        expected = [reader.file.read(0, reader.size) for reader in store.index_files()]
+    monkeypatch.setattr(CapsuleDisk, "_block_facts", lambda *_: pytest.fail("units were decoded"))
+    with open_store(tmp_path / "x.capsule") as store:
+        geometries = [reader.geometry for reader in store.index_files()]
+    assert all(geometries)
+    monkeypatch.undo()
+    with open_store(tmp_path / "x.capsule") as store:
+        assert [reader.file.read(0, reader.size) for reader in store.index_files()] == expected
