@@ -11,14 +11,23 @@ from numba import int32, int64, njit, types, uint8, uint32, uint64
 
 from engine.codec.block_search import CUT, DONE, HEAD, MAX_CUT_BYTES
 from engine.codec.compiled import scan
-from engine.codec.intrinsics import be32, be64, equal32, lowest_bit, put8, put32, put64, u8
+from engine.codec.intrinsics import be16, be32, be64, equal32, lowest_bit, put8, put32, put64, u8
+from engine.codec.intrinsics_crc import crc32
 from engine.codec.machine_code import FULL
-from engine.codec.message import MAX_UNIT_BYTES, MIN_UNIT_SIZE
+from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, STORE_HOST_V6
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import MAGICS, PREFIX
-from engine.codec.unit_search import EARLIEST_MS, HEAD_BYTES, LATEST_MS
+from engine.codec.unit_search import (
+    EARLIEST_MS,
+    FOLLOWING_BYTES,
+    HEAD_BYTES,
+    LATEST_MS,
+    PAGE_BYTES,
+    STORE_HOST_END_BYTES,
+)
 
 _V1, _V2 = (np.uint32(magic) for magic in MAGICS)
+_BLANK = np.uint32(MAGIC_BLANK)
 _FIRST, _SECOND = np.uint8(PREFIX[0]), np.uint8(PREFIX[1])
 _AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
 _OFFSET, _SIZE, _KIND, _CRC = _AT["offset"], _AT["size"], _AT["kind"], _AT["crc"]
@@ -170,3 +179,131 @@ def compare(descriptor, other_descriptor, positions, other_positions, sizes, buf
                 break
             done += count
         equal[i] = done
+
+
+@njit(cache=True, nogil=True)
+def _body_position(m):
+    flags = be32(m + 36)
+    return (
+        int64(88)
+        + (int64(12) if flags & uint32(BORN_HOST_V6) else int64(0))
+        + (int64(12) if flags & uint32(STORE_HOST_V6) else int64(0))
+    )
+
+
+@njit(cache=True, nogil=True)
+def _has_plain_end(m, size):
+    """Return True if the topic and the properties of the unit at ``m`` are ASCII text and pairs, to the byte."""
+    body = _body_position(m)
+    length = int64(int32(be32(m + body - 4)))
+    width = int64(1) if be32(m + 4) == _V1 else int64(2)
+    topic = body + length + width
+    if length <= 0 or topic + 2 > size:
+        return False
+    topic_length = int64(u8(m + topic - 1)) if width == 1 else int64(be16(m + topic - 2))
+    properties = topic + topic_length + 2
+    if topic_length <= 0 or properties > size:
+        return False
+    for i in range(m + topic, m + topic + topic_length):
+        if u8(i) < uint8(33) or u8(i) > uint8(126):
+            return False
+    if properties + int64(be16(m + properties - 2)) != size or size - properties > 32767:
+        return False
+    pair, separator, end = m + properties, int64(-1), m + size
+    for i in range(pair, end):
+        byte = u8(i)
+        if byte == uint8(2):
+            if separator < 0:
+                return False
+            pair, separator = i + 1, int64(-1)
+        elif byte == uint8(1):
+            if separator < 0:
+                if i == pair:
+                    return False
+                separator = i
+        elif (byte < uint8(32) and byte != uint8(9) and byte != uint8(10) and byte != uint8(13)) or byte > uint8(126):
+            return False
+    return pair == end or separator >= 0
+
+
+@njit(cache=True, nogil=True)
+def _is_proven(m, size, offset, following, count):
+    """Return True if it is simple to see that ``unit_search.judge_end`` says ``proven``; the unit was not moved."""
+    if not _has_plain_end(m, size):
+        return False
+    end = offset + size
+    count = min(count, -end & int64(PAGE_BYTES - 1))
+    if count < 8:
+        body = _body_position(m)
+        proven_to = offset + body + int64(int32(be32(m + body - 4)))
+        return (proven_to - 1) // PAGE_BYTES == (end - 1) // PAGE_BYTES
+    magic = be32(following + 4)
+    if magic == _V1 or magic == _V2:  # noqa: SIM109  numba
+        return count < FOLLOWING_BYTES or int64(be64(following + 28)) == end
+    return magic == _BLANK
+
+
+@njit(cache=True, nogil=True)
+def judge(buffer, filled, positions, sizes, offsets, proven):
+    """Write 1 for each unit in memory whose end is certainly its own (``proven_ends.are_ends_proven``), else 0."""
+    for i in range(len(sizes)):
+        end = positions[i] + sizes[i]
+        is_proven = end + FOLLOWING_BYTES <= filled and _is_proven(
+            buffer + positions[i], sizes[i], offsets[i], buffer + end, int64(FOLLOWING_BYTES)
+        )
+        proven[i] = uint8(1) if is_proven else uint8(0)
+
+
+@njit(cache=True, nogil=True)
+def _has_other_host(m, following):
+    """Return True if the units at ``m`` and at ``following`` name different store hosts."""
+    first = int64(76) if be32(m + 36) & uint32(BORN_HOST_V6) else int64(64)
+    second = int64(76) if be32(following + 36) & uint32(BORN_HOST_V6) else int64(64)
+    first_size = int64(20) if be32(m + 36) & uint32(STORE_HOST_V6) else int64(8)
+    second_size = int64(20) if be32(following + 36) & uint32(STORE_HOST_V6) else int64(8)
+    return first_size != second_size or _memcmp(m + first, following + second, uint64(first_size)) != 0
+
+
+@njit(cache=True, nogil=True)
+def join(
+    descriptors, positions, run_descriptors, run_positions, offsets, sizes, buffer, capacity, max_borders, borders
+):
+    """Write for each unit the offset at which its second piece begins, −1 if that is not simple to see.
+
+    Its beginning is at ``positions``; at ``run_positions`` begins the unit behind it. ``buffer`` has room for twice
+    ``capacity`` bytes.
+    """
+    for i in range(len(sizes)):
+        borders[i] = -1
+        size, offset = sizes[i], offsets[i]
+        room = size + STORE_HOST_END_BYTES
+        start = run_positions[i] - size
+        if room > capacity or start < 0:
+            continue
+        if _pread(int32(descriptors[i]), buffer, uint64(size), positions[i]) <= 0:
+            continue
+        unit = buffer + capacity
+        if _pread(int32(run_descriptors[i]), unit, uint64(room), start) != room:
+            continue
+        border, done = (offset // PAGE_BYTES + 1) * PAGE_BYTES, int64(0)
+        for _ in range(max_borders):
+            if border >= offset + size:
+                break
+            _copy(unit + done, buffer + done, border - offset - done)
+            done = border - offset
+            if done >= MIN_UNIT_SIZE - 3 and int64(int32(be32(unit))) == size and int64(be64(unit + 28)) == offset:
+                body = _body_position(unit)
+                length = int64(int32(be32(unit + body - 4)))
+                if 0 < length <= size - body and (crc32(unit + body, length) & uint32(0x7FFFFFFF)) == be32(unit + 8):
+                    if not _has_other_host(unit, unit + size) and _is_proven(
+                        unit, size, offset, unit + size, int64(FOLLOWING_BYTES)
+                    ):
+                        borders[i] = border
+                    break
+            border += PAGE_BYTES
+
+
+@njit(cache=True, nogil=True)
+def _copy(target, source, count):
+    for i in range(count):
+        put8(target + i, u8(source + i))

@@ -60,6 +60,8 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "compiled_search": (
         Function("search", (*(_I,) * 8, _I8, _I, TABLE, _I8, _I, _I, _I), 5),
         Function("compare", (_I, _I, _I8, _I8, _I8, _I, _I, _I8), 0),
+        Function("judge", (_I, _I, _I8, _I8, _I8, _U1), 0),
+        Function("join", (*(_I8,) * 6, _I, _I, _I, _I8), 0),
     ),
     "compiled_texts": (
         Function("property_values", (_I, _I, _I8, _I4, _I, _I, _I8, _I4), 0),

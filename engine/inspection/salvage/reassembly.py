@@ -13,8 +13,10 @@ decides. So nothing is put together that the writer did not write::
 
 from __future__ import annotations
 
+import os
 import struct
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, groupby, islice, takewhile
 from typing import NamedTuple
@@ -27,6 +29,7 @@ from engine.codec.compression import COMPRESSED, unpack
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6, Frame, check_frame
 from engine.codec.page_choice import MAX_COMBINATIONS, PageChoice, find_breaks, least_alike, raw_crc
+from engine.codec.proven_ends import find_borders
 from engine.codec.unit_flavours import BY_MAGIC
 from engine.codec.unit_search import (
     FOLLOWING_BYTES,
@@ -91,12 +94,12 @@ class Reassembled(NamedTuple):
     """A whole unit at ``offset`` of the log that was put together; its body matches its CRC."""
 
     offset: int
-    data: bytes
+    size: int
     pieces: tuple[Piece, ...]
 
     @property
     def end(self) -> int:
-        return self.offset + len(self.data)
+        return self.offset + self.size
 
 
 class Reassembly:
@@ -132,7 +135,8 @@ class Reassembly:
 
     def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
         """Fill :attr:`units`. ``on_progress`` gets the places done and their number."""
-        starts = self._expected_starts()
+        joined = self._join_simple()
+        starts = [start for start in self._expected_starts() if start not in joined and not self._goes_on(*start)]
         for number, (offset, place) in enumerate(starts):
             on_progress(number, len(starts))
             if cancelled is not None and cancelled():
@@ -147,6 +151,82 @@ class Reassembly:
                 last = unit.pieces[-1]
                 next_offset = unit.end
                 next_place = PagePlace(last.source, last.position + last.size - next_offset)
+
+    def _join_simple(self) -> set[tuple[int, PagePlace]]:
+        """Put together, at once, the units of which the head and the run behind are in images; returns their places."""
+        candidates: list[tuple[int, PagePlace, int, UnitRun]] = []
+        is_image = [source.start_offset is None for source in self._sources]
+        starts, run_count = self._starts, len(self._runs)
+        by_offset = Counter(offset for offset, _ in self._heads)
+        for (offset, place), head in self._heads.items():
+            end = offset + head.size
+            index = bisect_left(starts, end)
+            if index == run_count or starts[index] != end or by_offset[offset] > 1:
+                continue
+            run = self._runs[index]
+            is_only = index + 1 == run_count or starts[index + 1] != end
+            if not is_only or run.is_live or not is_image[place.source] or not is_image[run.source]:
+                continue
+            shift = run.position - end
+            if run.source == place.source and (shift == place.shift or (shift - place.shift) % PAGE_BYTES):
+                continue
+            before = bisect_left(starts, offset + 1) - 1
+            is_elsewhere = before >= 0 and self._max_ends[before] > offset
+            if not is_elsewhere and not self._units.overlaps(offset, offset + 1):
+                candidates.append((offset, place, head.size, run))
+        descriptors: dict[int, int] = {}
+        try:
+            for number in {candidate[1].source for candidate in candidates} | {run.source for *_, run in candidates}:
+                file = self._sources[number].file
+                descriptors[number] = file.descriptor() if file.reads_by_itself else -1
+            candidates = [
+                candidate
+                for candidate in candidates
+                if descriptors[candidate[1].source] >= 0 and descriptors[candidate[3].source] >= 0
+            ]
+            columns = np.array(
+                [
+                    (
+                        descriptors[place.source],
+                        offset + place.shift,
+                        descriptors[run.source],
+                        run.position,
+                        offset,
+                        size,
+                    )
+                    for offset, place, size, run in candidates
+                ],
+                np.int64,
+            ).reshape(-1, 6)
+            borders = find_borders(*(np.ascontiguousarray(column) for column in columns.T)).tolist()
+        finally:
+            for descriptor in descriptors.values():
+                if descriptor >= 0:
+                    os.close(descriptor)
+        joined = set()
+        for (offset, place, size, run), border in zip(candidates, borders, strict=True):
+            if border < 0:
+                continue
+            pieces = (
+                Piece(place.source, offset + place.shift, border - offset),
+                Piece(run.source, border + run.shift, offset + size - border),
+            )
+            self.units.append(Reassembled(offset, size, pieces))
+            self.solved.add(offset)
+            self._solved_heads.add(self._heads[offset, place])
+            joined.add((offset, place))
+        return joined
+
+    def _goes_on(self, offset: int, place: PagePlace) -> bool:
+        """Return True if a run begins at ``offset``, and no unit at ``place`` of an image: nothing is missing."""
+        if (offset, place) in self._heads or self._sources[place.source].start_offset is not None:
+            return False
+        index = bisect_left(self._starts, offset)
+        return index < len(self._starts) and self._starts[index] == offset and not self._runs[index].in_damaged
+
+    def read(self, unit: Reassembled) -> bytes:
+        """Return the bytes of a unit that was put together."""
+        return b"".join(self._sources[source].file.read(position, size) for source, position, size in unit.pieces)
 
     def _expected_starts(self) -> list[tuple[int, PagePlace]]:
         return sorted({(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs} | self._heads.keys())
@@ -187,7 +267,7 @@ class Reassembly:
                         Piece(place.source, offset + place.shift, head_size),
                         Piece(run.source, border + run.shift, tail_size),
                     )
-                    self._add(Reassembled(offset, data, pieces))
+                    self._add(Reassembled(offset, size, pieces), data)
                     return True
         return False
 
@@ -242,9 +322,9 @@ class Reassembly:
             if _frame_of_unit(data, offset, size) is None:
                 continue
             end = self._judge_end(data, offset, places[-1])
-            solved = Reassembled(offset, data, tuple(self._pieces(offset, size, places)))
+            solved = Reassembled(offset, size, tuple(self._pieces(offset, size, places)))
             if end == "proven":
-                self._add(solved)
+                self._add(solved, data)
                 return solved
             if end == "open" and len(solved.pieces) > 1:
                 self.open_ends.append(solved)
@@ -394,10 +474,10 @@ class Reassembly:
             return "open"
         return verdict
 
-    def _add(self, unit: Reassembled) -> None:
+    def _add(self, unit: Reassembled, data: bytes) -> None:
         self.units.append(unit)
         self.solved.add(unit.offset)
-        self._solved_heads.add(read_head(unit.data, 0))
+        self._solved_heads.add(read_head(data, 0))
 
     def _is_solved(self, offset: int, place: PagePlace) -> bool:
         """Return True if the unit whose head is at ``place`` was put together: two logs may have one at ``offset``."""

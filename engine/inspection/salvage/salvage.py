@@ -210,7 +210,7 @@ class SalvageSearch:
     def rows(self) -> Iterator[Salvaged]:
         """Yield what was found."""
         self.counts.clear()
-        self.live_count = sum(run.count for run in self._finds.runs if run.is_live)
+        self.live_count = sum(run.unit_count for run in self._finds.runs if run.is_live)
         self._doubtful = set(self._units.doubtful)
         self._other_hosts = self._hosts_of_other_logs()
         complete: set[int] = {offset for offset, _ in self._doubtful}
@@ -278,7 +278,7 @@ class SalvageSearch:
         heap: list[tuple[int, int, _Candidate, Iterator[_Candidate]]] = []
         sequence = [
             *((run.physical_offset, self._units_of(run, is_enclosed=run in enclosed)) for run in runs),
-            *((unit.offset, iter([_reassembled(unit)])) for unit in reassembled),
+            *((unit.offset, self._reassembled([unit])) for unit in reassembled),
             *self._open_ends(),
             *((candidate.offset, iter([candidate])) for candidate in self._own_copies()),
         ]
@@ -333,7 +333,13 @@ class SalvageSearch:
                 yield run.physical_offset, iter([replace(candidate, is_end_open=True) for candidate in candidates])
         for unit in self._reassembly.open_ends:
             if unit.offset not in self._reassembly.solved:
-                yield unit.offset, iter([replace(_reassembled(unit), is_end_open=True)])
+                yield unit.offset, self._reassembled([unit], is_end_open=True)
+
+    def _reassembled(self, units: Iterable[Reassembled], *, is_end_open: bool = False) -> Iterator[_Candidate]:
+        assert self._reassembly is not None
+        for unit in units:
+            data = self._reassembly.read(unit)
+            yield _Candidate(unit.offset, data, unit.pieces, is_reassembled=True, is_end_open=is_end_open)
 
     def _units_of(self, run: UnitRun, *, is_enclosed: bool) -> Iterator[_Candidate]:
         file = self._sources[run.source].file
@@ -665,10 +671,6 @@ def _judged(row: Salvaged, named: Iterable[tuple[int, int]], claimed: Sequence[t
 
 def _end_of(row: Salvaged) -> int:
     return (row.physical_offset or 0) + len(row.data)
-
-
-def _reassembled(unit: Reassembled) -> _Candidate:
-    return _Candidate(unit.offset, unit.data, unit.pieces, is_reassembled=True)
 
 
 def _breaks_chain(run: UnitRun, other: UnitRun) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from engine.codec import dledger
 from engine.codec.block_search import HEAD, Outcome, search_units
 from engine.codec.columns import BAD, BUFFER_BYTES, CACHE_LINE_BYTES, CHUNK_BYTES, UnitColumns, Window, aligned_buffer
 from engine.codec.message import MAX_UNIT_BYTES, check_frame
+from engine.codec.proven_ends import are_ends_proven
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, UnitHead, has_frame, judge_end, read_head
 from engine.inspection.log_reader import LogReader
@@ -36,9 +38,8 @@ _ENTRY_BYTES = dledger.HEADER_SIZE
 _FIRST_BYTES = np.arange(8)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRun:
-    """``count`` whole units back to back in the source number ``source``, from ``position`` of the file on.
+class UnitRun(NamedTuple):
+    """``unit_count`` whole units back to back in the source number ``source``, from ``position`` of the file on.
 
     ``physical_offset`` is that of the first one. ``is_live``: the store has the same bytes at that offset.
     ``in_damaged`` means that the bytes lie within a unit whose body CRC is wrong.
@@ -48,7 +49,7 @@ class UnitRun:
     position: int
     physical_offset: int
     size: int
-    count: int
+    unit_count: int
     is_live: bool
     in_damaged: bool = False
     has_entries: bool = False
@@ -68,8 +69,7 @@ class UnitRun:
         return self.physical_offset + self.size
 
 
-@dataclass(frozen=True, slots=True)
-class HeadFragment:
+class HeadFragment(NamedTuple):
     """The beginning of a unit whose other bytes do not follow; with ``is_bad_body`` they do, but the CRC is wrong."""
 
     source: int
@@ -235,15 +235,9 @@ class RunSearch:
         return columns
 
     def _add_heads(self, block: _Block, columns: UnitColumns, rows: npt.NDArray[np.int64], *, in_damaged: bool) -> None:
-        for row in rows.tolist():
-            head = UnitHead(
-                int(columns.size[row]),
-                int(columns.physical_offset[row]),
-                int(columns.queue_id[row]),
-                int(columns.queue_offset[row]),
-                int(columns.store_timestamp[row]),
-            )
-            fragment = HeadFragment(block.source, int(columns.offset[row]), head, in_damaged=in_damaged)
+        names = ("offset", "size", "physical_offset", "queue_id", "queue_offset", "store_timestamp")
+        for position, *fields in zip(*(getattr(columns, name)[rows].tolist() for name in names), strict=True):
+            fragment = HeadFragment(block.source, position, UnitHead(*fields), in_damaged=in_damaged)
             self.finds.heads.append(fragment)
 
     def _live_rows(self, block: _Block, offsets: Int64, sizes: Int64, physical: Int64) -> npt.NDArray[np.bool_] | None:
@@ -308,7 +302,8 @@ class RunSearch:
     def _add_runs(self, block: _Block, rows: _Rows, *, in_damaged: bool) -> None:
         breaks = rows.breaks(block.window)
         count = len(rows.sizes)
-        for first, last in zip([0, *breaks], [*breaks, count], strict=True):
+        proven = self._proven_ends(block, rows, breaks)
+        for number, (first, last) in enumerate(zip([0, *breaks], [*breaks, count], strict=True)):
             if rows.bad is not None and rows.bad[first]:
                 self._add_damaged(block, int(rows.offsets[first]), int(rows.sizes[first]))
                 continue
@@ -321,6 +316,7 @@ class RunSearch:
             end = last_position + last_size
             if (
                 not is_live
+                and not proven[number]
                 and (last == count or not rows.is_chained(last))
                 and not self._is_end_proven(block, last_position, last_size, int(rows.physical[last_row]))
             ):
@@ -341,6 +337,15 @@ class RunSearch:
                     has_entries,
                 )
             )
+
+    def _proven_ends(self, block: _Block, rows: _Rows, breaks: list[int]) -> list[bool]:
+        """Return for each run whether the end of its last unit is proven, as far as that is simple to see."""
+        lasts = np.array([*breaks, len(rows.sizes)]) - 1
+        if block.start_offset is not None:
+            return [False] * len(lasts)
+        positions = rows.offsets[lasts] - block.window.base
+        proven = are_ends_proven(block.window, positions, rows.sizes[lasts], rows.physical[lasts])
+        return [bool(is_proven) for is_proven in proven]
 
     def _add_damaged(self, block: _Block, offset: int, size: int) -> None:
         """Add a unit with a wrong body CRC, and the units within it."""
@@ -404,8 +409,8 @@ class RunSearch:
             and previous.end_position == run.position
             and previous.end_offset == run.physical_offset
         ):
-            size, count = previous.size + run.size, previous.count + run.count
-            runs[-1] = replace(previous, size=size, count=count)
+            size, count = previous.size + run.size, previous.unit_count + run.unit_count
+            runs[-1] = previous._replace(size=size, unit_count=count)
         else:
             runs.append(run)
 

@@ -38,7 +38,7 @@ def test_units_back_to_back_are_one_run(tmp_path: Path) -> None:
     log = raw_log({}, {"sys_flag": 48}, {"version": 2, "topic": b"T" * 200}, base=8192)
     finds = search(tmp_path, b"junk \xda\xa3\x20\xa7" + log + END)
     (run,) = finds.runs
-    assert (run.source, run.position, run.physical_offset, run.size, run.count) == (7, 9, 8192, len(log), 3)
+    assert (run.source, run.position, run.physical_offset, run.size, run.unit_count) == (7, 9, 8192, len(log), 3)
     assert (run.is_live, run.shift, run.end_offset) == (False, 9 - 8192, 8192 + len(log))
 
 
@@ -79,7 +79,7 @@ def test_the_size_of_the_window_changes_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(unit_runs, "WINDOW_BYTES", window)
     monkeypatch.setattr(unit_runs, "CHUNK_BYTES", 1000)
     assert search(tmp_path, data).runs == expected
-    assert [run.count for run in expected] == [62, 2]
+    assert [run.unit_count for run in expected] == [62, 2]
 
 
 def test_a_beginning_at_the_end_of_a_file_behind_live_and_other_units(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_units_behind_headers_of_entries_are_one_run(tmp_path: Path) -> None:
         offset += 48 + len(unit)
     finds = search(tmp_path, b"-" * 700 + data + END)
     (run,) = finds.runs
-    assert (run.count, run.has_entries, run.physical_offset, run.end_offset) == (5, True, 8192 + 48, offset)
+    assert (run.unit_count, run.has_entries, run.physical_offset, run.end_offset) == (5, True, 8192 + 48, offset)
 
 
 def test_a_unit_behind_a_copy_that_is_cut_by_a_page_is_found(tmp_path: Path) -> None:
