@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from engine.codec.batch import Member, members
 from engine.codec.compression import COMPRESSED, KINDS, unpack
 from engine.codec.message import INNER_BATCH, Unit
-from engine.decoding.decoders import MAX_BODY_BYTES, Decode, prepare
+from engine.decoding.decoders import MAX_BODY_BYTES, Decode, prepared
 from engine.decoding.rules import DecodingRule
 from engine.decoding.values import ABSENT, BadBody, Path, value_at
 from engine.errors import StoreError
@@ -66,7 +66,7 @@ class BodyDecoders:
     def prepare(self) -> None:
         """Prepare every rule. Raises :class:`UsageError`, :class:`~engine.decoding.decoders.MissingDecoder`."""
         for rule in self.rules:
-            self._prepared[rule] = prepare(rule)
+            self._prepared[rule] = prepared(rule)
 
     def rule_for(self, topic: str, tag: str | None, properties: Mapping[str, str]) -> DecodingRule | None:
         """Return the rule that decides about a message; None if there is none."""
@@ -108,7 +108,7 @@ class BodyDecoders:
         decode = self._prepared.get(rule)
         if decode is None:
             try:
-                decode = prepare(rule)
+                decode = prepared(rule)
             except StoreError as error:
                 decode = error.what if error.file is None else str(error)
             self._prepared[rule] = decode

@@ -6,16 +6,18 @@ What comes from a library is caught here, so a body that is something else is a 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from engine.codec import message_trace
-from engine.decoding.rules import DecodingRule
+from engine.decoding.rules import FILES, DecodingRule
 from engine.decoding.values import MAX_DECIMAL_EXPONENT, MAX_DEPTH, MAX_NUMBER_BITS, BadBody, as_json_value
 from engine.errors import StoreError, UsageError
 from engine.sentences import msgid, plural, sentence
@@ -259,6 +261,21 @@ DECODERS: dict[str, Decoder] = {
     )
 }
 """Every decoder by its name in rules."""
+
+
+def prepared(rule: DecodingRule) -> Decode:
+    """:func:`prepare`, once for a rule and the state of its files."""
+    stamps = []
+    for name in FILES:
+        with contextlib.suppress(OSError):
+            status = os.stat(rule.option(name))  # noqa: PTH116 (an option that is not set is "", which is no folder)
+            stamps.append((name, status.st_mtime_ns, status.st_size))
+    return _prepared(rule, tuple(stamps))
+
+
+@lru_cache(maxsize=64)
+def _prepared(rule: DecodingRule, _stamps: tuple[object, ...]) -> Decode:
+    return prepare(rule)
 
 
 def prepare(rule: DecodingRule) -> Decode:

@@ -17,7 +17,9 @@ from engine.sentences import msgid
 
 Sort = Literal["field", "operator", "value", "word"]
 Values = Callable[[str], Iterable[str]]
-"""Known values of a field (``topic``, ``properties.color``), offered after operators; for ``properties``, the names."""
+"""Known values of a field (``topic``, ``properties.color``), offered after operators; for ``properties``, the names;
+for ``body.`` the fields of decoded bodies.
+"""
 
 _ORDER_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "between", "in (", "is null", "is not null")
 _TEXT_TESTS = (
@@ -92,7 +94,7 @@ def _split_at_cursor(text: str, cursor: int) -> tuple[list[Token], int]:
     if end < cursor or not tokens:
         return tokens, min(cursor, end)
     last_token = tokens[-1]
-    unfinished = last_token.end == cursor and last_token.kind in ("name", "property", "number", "duration")
+    unfinished = last_token.end == cursor and last_token.kind in ("name", "property", "path", "number", "duration")
     return (tokens[:-1], last_token.position) if unfinished else (tokens, cursor)
 
 
@@ -116,11 +118,11 @@ def _candidates(tokens: list[Token], typed: str, values: Values | None) -> list[
         return [("null", "word", "absent"), ("not null", "word", "present")]
     name = ALIASES.get(word, word)
     if (
-        last_token.kind in ("name", "property")
+        last_token.kind in ("name", "property", "path")
         and word not in KEYWORDS
-        and (name in FIELDS or last_token.kind == "property")
+        and (name in FIELDS or last_token.kind != "name")
     ):
-        kind: Kind = "property" if last_token.kind == "property" else FIELDS[name].kind
+        kind: Kind = FIELDS[name].kind if last_token.kind == "name" else "property"
         if _is_operand(tokens):
             return _joins()
         return [(operator, "operator", "") for operator in _OPERATORS[kind]]
@@ -132,6 +134,8 @@ def _fields(values: Values | None) -> list[tuple[str, Sort, str]]:
     candidates.append((f"{PROPERTIES}.", "field", msgid("a property of the message")))
     for name in values(PROPERTIES) if values else ():
         candidates.append((Field(name, True).label, "field", msgid("a property of the message")))
+    for name in values("body.") if values else ():
+        candidates.append((name, "field", msgid("a field of the decoded body")))
     return [*candidates, ("not", "word", "the opposite")]
 
 
@@ -142,7 +146,7 @@ def _joins() -> list[tuple[str, Sort, str]]:
 def _values(field: Token | None, typed: str, values: Values | None) -> list[tuple[str, Sort, str]]:
     if field is None:
         return []
-    spec = None if field.kind == "property" else FIELDS.get(ALIASES.get(field.text, field.text))
+    spec = None if field.kind != "name" else FIELDS.get(ALIASES.get(field.text, field.text))
     kind: Kind = spec.kind if spec else "property"
     candidates: list[tuple[str, Sort, str]] = []
     if kind == "condition":
@@ -161,6 +165,8 @@ def _single(text: str) -> str:
 
 
 def _label(field: Token) -> str:
+    if field.kind == "path":
+        return field.text
     return f"{PROPERTIES}.{field.value}" if field.kind == "property" else ALIASES.get(field.text, field.text)
 
 
@@ -173,7 +179,9 @@ def _word(token: Token | None) -> str:
 def _field_before(tokens: list[Token]) -> Token | None:
     """Return the field on the left of the comparison that is being typed."""
     for token in reversed(tokens):
-        if token.kind == "property" or (token.kind == "name" and ALIASES.get(token.text, token.text) in FIELDS):
+        if token.kind in ("property", "path") or (
+            token.kind == "name" and ALIASES.get(token.text, token.text) in FIELDS
+        ):
             return token
         if _word(token) in ("or", "not") and tokens[-1] is not token and _word(tokens[-1]) != "in":
             break

@@ -15,6 +15,7 @@ from typing import Any
 from engine.codec.dledger import REMAINS
 from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, Field
+from engine.errors import BadFilter
 from viewer.log.row_markings import RowMarkings
 from viewer.log.rows import LogRow, NonUnitRow, UnitRow
 from viewer.look.assets import tr, tr_plural, words
@@ -250,6 +251,7 @@ def _body(row: LogRow) -> str:
 
 Getter = Callable[[Unit], Any]
 PROPERTY = "properties."
+BODY_FIELDS = ("body.", "body[")
 LENGTHS: dict[str, Getter] = {
     "topicLength": lambda unit: len(unit.topic.encode("utf-8", "replace")),
     "propertiesLength": lambda unit: len(unit.properties_raw),
@@ -269,12 +271,32 @@ def reader(name: str) -> Getter | None:
     from engine.query import FIELDS
     from engine.query.fields import property_getters
 
+    if name.startswith(BODY_FIELDS):
+        return _body_field(name)
     if name.startswith(PROPERTY):
         return property_getters(name.removeprefix(PROPERTY))[0]
     if name in LENGTHS:
         return LENGTHS[name]
     spec = FIELDS.get(name)
     return spec.unit if spec is not None else None
+
+
+def _body_field(name: str) -> Getter | None:
+    """Return the function that reads a field of the decoded body, as text."""
+    from engine.decoding.bodies import UNDECODED, field_of
+    from engine.decoding.values import value_text
+    from engine.query.lexer import words as words_of
+
+    try:
+        path = words_of(name)[0].path
+    except BadFilter:
+        return None
+
+    def read(unit: Unit) -> str | None:
+        value = field_of(unit, path)
+        return None if value is UNDECODED else value_text(value)
+
+    return read if path else None
 
 
 def readers(names: Sequence[str]) -> tuple[tuple[str, Getter], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.errors import StoreError
+from engine.errors import StoreError, UsageError
 from viewer.log.filter_work import Hits, ScanEnd, first_look
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
@@ -139,11 +139,21 @@ class LogFilter(QObject):
         self._tell()
 
     def _require_bodies(self, text: str) -> None:
-        """Raise :class:`UsageError` if the filter needs bodies, and a capsule is open."""
+        """Raise :class:`UsageError` if the filter needs bodies, and a capsule is open; or their fields, and there is no
+        rule.
+        """
         from engine.query import parse
 
-        if self.session is not None and parse(text).reads_bodies:
-            self.session.snapshot.require_bodies()
+        session, unit_filter = self.session, parse(text)
+        if session is None or not unit_filter.reads_bodies:
+            return
+        session.snapshot.require_bodies()
+        if unit_filter.body_fields and not session.decoding_rules:
+            name = min(unit_filter.body_fields)
+            command = tr("Decode bodies of this topic as…")
+            raise UsageError(
+                tr("{name}: choose first how bodies are decoded (View, “{command}”).", name=name, command=command)
+            )
 
     async def _look_first(self, generation: int, hits: Callable[[Hits], None]) -> bool:
         """Search the first bytes at once, in a thread; True if that was the whole log."""

@@ -204,6 +204,7 @@ class UnitsPane(Pane):
         session.findingsChanged.connect(self._tell_incident)
         self._tell_incident()
         session.followingChanged.connect(self._following)
+        session.decodingChanged.connect(self._decode_again)
         log = LogSource(session.snapshot.log)
         self.model.open(log, lambda: session.broken)
         self.marks.apply_row_styles()
@@ -431,6 +432,22 @@ class UnitsPane(Pane):
         row = self.table.current_row()
         if offset is not None and (row is None or row.offset != offset) and not self.isVisible():
             self.go_to(offset)
+
+    def _decode_again(self) -> None:
+        """Read rows, matches and the detail again: bodies are decoded by other rules."""
+        self.unit.decode_again()
+        current_filter = self.model.filter.text if self.model.filter.source is not None else ""
+        if "body." in current_filter or "body[" in current_filter:
+            self.filter.apply(current_filter)
+        else:
+            self._read_rows_anew()
+
+    def _read_rows_anew(self) -> None:
+        """Read the shown rows again, once those on their way are there: they were made without the new rules."""
+        if self.table.loading:
+            self.table.filled.connect(self._read_rows_anew, Qt.ConnectionType.SingleShotConnection)
+        else:
+            self.table.reload(anew=True)
 
     def _following(self, on: bool) -> None:
         if on:

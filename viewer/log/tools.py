@@ -145,12 +145,14 @@ class LogTools(QObject):
             self.operationDone.emit("filter.apply", tr("Apply the filter"), {"filter": text}, line)
 
     def known_values(self, field: str) -> Iterable[str]:
-        """Texts that the store holds in ``field``; of ``properties``, the names."""
+        """Texts that the store holds in ``field``; of ``properties`` the names, of ``body.`` fields of bodies."""
         survey = self.session.survey if self.session is not None else None
         if survey is not None and field == "topic":
             return [topic.name for topic in survey.topics]
         if self.session is not None and field == "file":
             return [file.name for file in self.session.snapshot.log.files]
+        if self.session is not None and field == "body.":
+            return list(self.session.body_fields)
         return self._model.values.get(field, ())
 
     def _used(self) -> Sequence[str]:

@@ -319,7 +319,7 @@ class UnitDetail(QTreeView):
             "field",
             line.name,
             line.place,
-            term=line_term(line.name, line.value, unit),
+            term=line.term or line_term(line.name, line.value, unit),
             able=able,
             column="" if name in self._shown_columns() else name,
         )

@@ -45,6 +45,8 @@ class Line:
     lines: tuple[Line, ...] = ()
     folded: bool = False
     """Whether its own lines are hidden at first."""
+    term: str = ""
+    """The condition of the filter language that the field has this value, where its name and text do not give it."""
 
     @property
     def is_sentence(self) -> bool:

@@ -28,8 +28,9 @@ from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
 from engine.system_names import TRACE_TOPIC
 from viewer.log.body_view import BodyView
-from viewer.log.columns import look
+from viewer.log.columns import BODY_FIELDS, look
 from viewer.log.data_inspector import BYTES_FROM_CURSOR, DataInspector
+from viewer.log.decoded_body import read_decoded
 from viewer.log.rows import LogRow, NonUnitRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
 from viewer.log.unit_fields import MEMBER, DecodedUnit, Group, Line, describe
@@ -44,7 +45,7 @@ from viewer.pane.patched_bytes import log_changes
 from viewer.runtime import places
 from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import PaneHead
+from viewer.widgets.basics import Button, PaneHead
 from viewer.widgets.boxes import beside, splitter, stacked
 from viewer.widgets.hex_pages import HexField, hex_fields
 from viewer.widgets.hex_view import HexView
@@ -69,6 +70,8 @@ class LoadedRow:
     lost: Sequence[LostUnit] = ()
     traces: Group | None = None
     """What clients traced about the unit; read after everything else is shown."""
+    body: Group | None = None
+    """The decoded body; read as late."""
 
 
 class UnitPanes(QObject):
@@ -95,7 +98,11 @@ class UnitPanes(QObject):
         self._body_generation = -1
         self._member = -1
         """Number of the batch's message whose line is chosen; -1 for the whole body."""
-        self.detail_head = PaneHead(tr("Message"))
+        decode = Button(tr("Decode…"), "ghost")
+        decode.setObjectName("unit.decode")
+        decode.setToolTip(tr("Decode bodies of this topic as…"))
+        decode.clicked.connect(self.ask_decoding)
+        self.detail_head = PaneHead(tr("Message"), "", decode)
         self.tabs = WordTabs(
             "unit.tabs",
             (("bytes", tr("Bytes")), ("json", tr("Body as JSON")), ("text", tr("Text")), ("hex", tr("Unpacked"))),
@@ -158,7 +165,26 @@ class UnitPanes(QObject):
         commands: dict[str, Callable[[], object]] = {
             f"copy.{form}": partial(self.hex.copy, form) for form in ("hex", "c", "python", "base64")
         }
-        return commands | {"view.inspector": self.toggle_inspector}
+        return commands | {"view.inspector": self.toggle_inspector, "body.decode": self.ask_decoding}
+
+    def ask_decoding(self) -> None:
+        """Ask how bodies of the shown message's topic are decoded."""
+        from viewer.log.decode_box import ask_decoding
+
+        decoded = self.current.decoded if self.current is not None else None
+        if self.session is None or decoded is None:
+            self.statusText.emit(tr("Choose a message first."))
+        elif self.session.snapshot.capsule is not None:
+            self.statusText.emit(tr("The bodies of messages are not in a capsule."))
+        else:
+            ask_decoding(self.detail.window(), self.session, decoded.unit.topic, decoded.unit)
+
+    def decode_again(self) -> None:
+        """Decode the shown message by other rules."""
+        if self.current is not None:
+            self.current = replace(self.current, body=None)
+            self._show_words(self.current)
+            self._read_decoded(self._generation)
 
     def use(self, settings: Settings) -> None:
         """Show the inspector where it stood at the end."""
@@ -308,6 +334,7 @@ class UnitPanes(QObject):
         if self.tabs.key != "bytes":
             self._load_body()
         self._read_traces(generation, loaded)
+        self._read_decoded(generation)
         self.loaded.emit(loaded)
 
     def _read_traces(self, generation: int, loaded: LoadedRow) -> None:
@@ -318,11 +345,32 @@ class UnitPanes(QObject):
         snapshot, unit = session.snapshot, decoded.unit
 
         def done(traces: Group | None) -> None:
-            if traces is not None and generation == self._generation and self.session is session:
-                self.current = replace(loaded, traces=traces)
+            current = self.current
+            if traces is not None and generation == self._generation and self.session is session and current:
+                self.current = replace(current, traces=traces)
                 self._show_words(self.current)
 
         session.jobs.read(lambda: read_traces(snapshot, unit), done, lambda _error: None)
+
+    def _read_decoded(self, generation: int) -> None:
+        """Add the decoded body of the unit, once it is decoded."""
+        session, loaded = self.session, self.current
+        decoded = loaded.decoded if loaded is not None else None
+        if session is None or decoded is None or session.snapshot.capsule is not None:
+            return
+        unit, rules = decoded.unit, session.decoding_rules
+
+        def done(result: tuple[Group | None, tuple[str, ...]]) -> None:
+            group, names = result
+            current = self.current
+            if generation != self._generation or self.session is not session or current is None:
+                return
+            session.body_fields.update(dict.fromkeys(names))
+            if group is not None and rules == session.decoding_rules:
+                self.current = replace(current, body=group)
+                self._show_words(self.current)
+
+        session.jobs.read(lambda: read_decoded(rules, unit), done, lambda _error: None)
 
     def _show_words(self, loaded: LoadedRow) -> None:
         row = loaded.row
@@ -334,6 +382,8 @@ class UnitPanes(QObject):
             groups = describe(loaded.decoded)
             if loaded.traces is not None:
                 groups.insert(0 if unit.topic == TRACE_TOPIC else 1, loaded.traces)
+            if loaded.body is not None:
+                groups.insert(0 if loaded.body.opened else 1, loaded.body)
             self.detail.show_groups(groups)
             self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
             return
@@ -352,7 +402,9 @@ class UnitPanes(QObject):
         self.detail_head.set_note(sentence)
 
     def _field_chosen(self, name: str) -> None:
-        """Highlight the bytes of the chosen line only."""
+        """Highlight the bytes of the chosen line only; a field of the decoded body has those of the body."""
+        if name.startswith(BODY_FIELDS):
+            name = "body"
         self._wanted_field = name
         span = self._span_of(name)
         if span is not None:

@@ -15,14 +15,17 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
 from viewer.look.assets import tr
 from viewer.runtime.file_saver import CLOSE_TIMEOUT_S, file_saver
 from viewer.runtime.loop_calls import open_mailbox, post, run_in
-from viewer.runtime.worker import Cancelled, PatchedStore, Worker, reading_patched
+from viewer.runtime.worker import Cancelled, PatchedStore, Worker, decoding_by_rules, reading_patched
+
+if TYPE_CHECKING:
+    from engine.decoding.rules import DecodingRule
 
 __all__ = ["Cancelled", "Control", "Job", "Jobs"]
 T = TypeVar("T")
@@ -118,6 +121,8 @@ class Jobs(QObject):
         self.list: list[Job] = []
         self.patched: PatchedStore | None = None
         """The store that long jobs read as patched, as the window shows it; None: each store as it is."""
+        self.decoding_rules: tuple[DecodingRule, ...] | None = None
+        """The rules by which all work reads fields of bodies; None until they are known."""
         self.worker = Worker(post, self.unreadReported.emit)
 
     # ---- short reads -------------------------------------------------------------------------------------------------
@@ -142,7 +147,13 @@ class Jobs(QObject):
             else:
                 self.failed.emit(error)
 
-        run_in(self._quick, work, finish)
+        rules = self.decoding_rules
+
+        def decoding() -> Any:
+            with decoding_by_rules(rules):
+                return work()
+
+        run_in(self._quick, work if rules is None else decoding, finish)
 
     def keep(self, file: Path, write: Callable[[], object], failed: Callable[[Exception], None]) -> None:
         """Have ``write`` save the newest state to ``file``, after everything that is being saved.
@@ -195,12 +206,12 @@ class Jobs(QObject):
         self._controls.add(control)
         self._begin(job)
 
-        patched = None if as_it_is else self.patched
+        patched, rules = None if as_it_is else self.patched, self.decoding_rules
 
         def gathering() -> tuple[T | None, Exception | None, tuple[object, ...]]:
             from engine.mapped.reading import gather_unread
 
-            with gather_unread() as unread, reading_patched(patched):
+            with gather_unread() as unread, reading_patched(patched), decoding_by_rules(rules):
                 try:
                     return work(control), None, tuple(unread)
                 except Exception as error:  # noqa: BLE001 (handed to who waits, beside what could not be read)
@@ -260,6 +271,7 @@ class Jobs(QObject):
             on_report,
             finish,
             None if as_it_is else self.patched,
+            self.decoding_rules,
         )
         job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), is_background=behind)
         self._begin(job)

@@ -32,6 +32,7 @@ from viewer.runtime.unread import UnreadFiles, still_unread
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
+    from engine.decoding.rules import DecodingRule
     from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.timeline.events import TimelineEvent
     from engine.inspection.timeline.timeline import Timeline
@@ -88,6 +89,11 @@ class StoreSession(QObject):
     tailGrown = Signal()
     """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
+    decodingChanged = Signal()
+    """``decoding_rules`` are others."""
+    decodingSaveRequested = Signal(object)
+    """The user's new rules."""
+
     def __init__(
         self, snapshot: StoreSnapshot, jobs: Jobs, config: MessageStoreConfig | None = None, archive: Path | None = None
     ) -> None:
@@ -113,6 +119,10 @@ class StoreSession(QObject):
         self.timeline: Timeline | None = None
         """The events of the store's past; None while nobody has read them."""
         self.chosen_event: TimelineEvent | None = None
+        self.decoding_rules: tuple[DecodingRule, ...] = ()
+        """The rules by which bodies are decoded, as the settings keep them for this store."""
+        self.body_fields: dict[str, None] = {}
+        """Fields of decoded bodies that were shown, in order."""
         self.incident_look = ""
         """How much of it the views show: ``line``, ``card``, ``table``, or as they have room."""
         self._checked_all = False
@@ -218,7 +228,7 @@ class StoreSession(QObject):
         """Stop watching and close every file."""
         self.closing.emit()
         self._closed = True
-        self.jobs.patched = None
+        self.jobs.patched = self.jobs.decoding_rules = None
         self._timer.stop()
         self.jobs.storeRead.disconnect(self.note_unread)
         self.jobs.unreadReported.disconnect(self.unread.note)
@@ -272,6 +282,20 @@ class StoreSession(QObject):
         if look != self.incident_look:
             self.incident_look = look
             self.incidentLookChanged.emit()
+
+    def use_decoding_rules(self, rules: Sequence[DecodingRule]) -> None:
+        """Decode bodies by ``rules`` from now on; does not save them."""
+        is_first = self.jobs.decoding_rules is None
+        if is_first or tuple(rules) != self.decoding_rules:
+            self.decoding_rules = self.jobs.decoding_rules = tuple(rules)
+            self.body_fields.clear()
+            if rules or not is_first:
+                self.decodingChanged.emit()
+
+    def set_decoding_rules(self, rules: Sequence[DecodingRule]) -> None:
+        """Decode bodies by the user's ``rules``, and save them outside of the store."""
+        self.use_decoding_rules(rules)
+        self.decodingSaveRequested.emit(self.decoding_rules)
 
     @property
     def findings_complete(self) -> bool:

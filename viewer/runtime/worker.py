@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -31,6 +31,7 @@ from viewer.runtime import memory
 from viewer.runtime.priority import stand_back
 
 if TYPE_CHECKING:
+    from engine.decoding.rules import DecodingRule
     from engine.patching.patches import Patch
 
 REPORT_EVERY = 0.1
@@ -51,6 +52,15 @@ def reading_patched(patched: PatchedStore | None = None) -> AbstractContextManag
     from engine.inspection.snapshot import read_as_patched
 
     return read_as_patched(*patched)
+
+
+def decoding_by_rules(rules: Sequence[DecodingRule] | None) -> AbstractContextManager[object]:
+    """Return the context in which fields of bodies are read by ``rules``; None: they are not read."""
+    if rules is None:
+        return contextlib.nullcontext()
+    from engine.decoding.bodies import decoding_by
+
+    return decoding_by(rules)
 
 
 class Cancelled(Exception):
@@ -125,13 +135,16 @@ class Worker:
         on_progress: Callable[[float, float | None, str], None],
         finished: Callable[[Any, Exception | None], None],
         patched: PatchedStore | None = None,
+        decoding_rules: tuple[DecodingRule, ...] | None = None,
     ) -> int:
-        """Request work; returns the number to cancel it by. ``patched`` is a store that it reads as patched."""
+        """Request work; returns the number to cancel it by. ``patched`` is a store that it reads as patched,
+        ``decoding_rules`` decode bodies.
+        """
         self.start()
         number = next(self._numbers)
         self._requests[number] = _Request(items, on_progress, finished)
         try:
-            self._send(number, pipe_frames.pack(number, "call", target, args, patched))
+            self._send(number, pipe_frames.pack(number, "call", target, args, patched, decoding_rules))
         except NotSendable as error:
             self._post(self._finish, number, None, error)
         return number
@@ -333,9 +346,10 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
     """Execute the request in ``frame``. Return its final message, with the files that could not be read."""
     with gather_unread() as unread:
         try:
-            target, args, *patched = frame.content()
+            target, args, *contexts = frame.content()
+            patched, decoding_rules, *_ = (*contexts, None, None)
             module, _, name = target.partition(":")
-            with reading_patched(*patched):
+            with reading_patched(patched), decoding_by_rules(decoding_rules):
                 value = getattr(importlib.import_module(module), name)(control, *args)
             return pipe_frames.pack(frame.number, "end", value, None, tuple(unread))
         except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)

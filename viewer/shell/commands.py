@@ -242,6 +242,7 @@ COMMANDS = (
     Command("view.histogram", words("Time histogram"), "View", IN_FRONT, keys=("Ctrl+H",), group=1),
     Command("histogram.bytes", words("Messages or bytes over time"), "View", IN_FRONT, keys=("Ctrl+Alt+H",), group=1),
     Command("colour.rules", words("Colouring rules…"), "View", IN_FRONT, keys=("Ctrl+Shift+G",), group=1),
+    Command("body.decode", words("Decode bodies of this topic as…"), "View", IN_FRONT, keys=("Ctrl+Shift+Y",), group=1),
     Command(
         "view.tree",
         words("Store tree"),

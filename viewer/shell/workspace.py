@@ -34,6 +34,7 @@ from viewer.shell.windows import show_beside
 from viewer.widgets.focus import set_reading_order
 
 if TYPE_CHECKING:
+    from engine.decoding.rules import DecodingRule
     from engine.rules.findings import Finding
     from viewer.cluster.cluster_model import AdminRequest
     from viewer.cluster.watch import ClusterWatch
@@ -233,12 +234,30 @@ class Workspace:
                 marks.merge(SavedBookmarks(saved_session.bookmarks, saved_session.notes))
 
         session.jobs.read_saved(lambda: bookmarks.read(file), on_read, self._failed)
+        self._take_decoding_rules(session)
         self.edits.forget()
         marks.edited.connect(self.edits.push)
         session.patchesEdited.connect(self.edits.push)
         marks.changed.connect(self._window.enable)
         if saved_session is not None:
             self._take_up(saved_session)
+
+    def _take_decoding_rules(self, session: StoreSession) -> None:
+        """Decode bodies by the rules that are kept for the store, and keep the user's changes."""
+        folder, path = self._window.settings.folder, session.path
+
+        def read() -> tuple[DecodingRule, ...]:
+            from engine.decoding.rules import saved_rules
+
+            return saved_rules(folder, path)
+
+        def save(rules: tuple[DecodingRule, ...]) -> None:
+            from engine.decoding.rules import file_of, save_rules
+
+            session.jobs.keep(file_of(folder, path), lambda: save_rules(folder, path, rules), self._failed)
+
+        session.decodingSaveRequested.connect(save)
+        session.jobs.read_saved(read, session.use_decoding_rules, self._failed)
 
     def _take_up(self, saved_session: Session) -> None:
         window = self._window

@@ -35,7 +35,9 @@ def panes(qtbot, themed_app, store):
     waiting = []
     jobs = SimpleNamespace(read=lambda work, done, _failed: waiting.append((work, done)))
     panes.waiting, panes.file_saver = waiting, host
-    panes.session = SimpleNamespace(patches=(), snapshot=store, jobs=jobs, later=lambda work: work())
+    panes.session = SimpleNamespace(
+        patches=(), snapshot=store, jobs=jobs, later=lambda work: work(), decoding_rules=(), body_fields={}
+    )
     return panes
 
 
