@@ -54,7 +54,7 @@ def test_bytes_that_the_store_has_at_that_offset_are_live(tmp_path: Path) -> Non
 
 
 def test_a_unit_in_the_body_of_a_whole_unit_is_no_unit(tmp_path: Path) -> None:
-    assert search(tmp_path, raw_unit(8192, body=b"x" * 9 + raw_unit(100)) + END).runs[0].count == 1
+    assert search(tmp_path, raw_unit(8192, body=b"x" * 9 + raw_unit(100)) + END).runs[0].unit_count == 1
 
 
 def test_a_unit_in_a_damaged_body_is_marked(tmp_path: Path) -> None:
