@@ -75,8 +75,8 @@ class _PatchedFile:
         """Return ``data``, read from ``base`` at ``position``, with the zeros behind its end or without what is cut."""
         if self.length is None:
             return data
-        wanted = min(size, max(self.length - position, 0))
-        return data[: min(wanted, max(self.base_end - position, 0))].ljust(wanted, b"\0")
+        fitted_size = min(size, max(self.length - position, 0))
+        return data[: min(fitted_size, max(self.base_end - position, 0))].ljust(fitted_size, b"\0")
 
 
 class PatchedDisk(SystemDisk):
@@ -199,7 +199,7 @@ class PatchedDisk(SystemDisk):
         if actual == expected:
             return
         pairs = enumerate(zip(expected, actual, strict=False))
-        place = next((n for n, (left, right) in pairs if left != right), min(len(expected), len(actual)))
+        place = next((n for n, (byte, actual_byte) in pairs if byte != actual_byte), min(len(expected), len(actual)))
         message = sentence(
             "the patch does not fit: expected {expected}, found {actual}",
             expected=expected[place : place + 8].hex(" ") or sentence("the end of the file"),
@@ -410,16 +410,16 @@ def _identity(info: os.stat_result) -> tuple[int, int]:
 def _lay(spans: list[tuple[int, bytes]], offset: int, new: bytes) -> None:
     """Lay ``new`` over ``spans`` at ``offset``; what it covers of earlier ones goes."""
     end = offset + len(new)
-    first = bisect_right(spans, offset, key=_start_of) - 1
-    if first < 0 or spans[first][0] + len(spans[first][1]) <= offset:
-        first += 1
-    last = bisect_left(spans, end, lo=first, key=_start_of)
-    for start, covered in spans[first:last][:1]:
+    number = bisect_right(spans, offset, key=_start_of) - 1
+    if number < 0 or spans[number][0] + len(spans[number][1]) <= offset:
+        number += 1
+    stop_number = bisect_left(spans, end, lo=number, key=_start_of)
+    for start, covered in spans[number:stop_number][:1]:
         new = covered[: max(offset - start, 0)] + new
         offset = min(offset, start)
-    for start, covered in spans[first:last][-1:]:
+    for start, covered in spans[number:stop_number][-1:]:
         new += covered[max(end - start, 0) :]
-    spans[first:last] = [(offset, new)]
+    spans[number:stop_number] = [(offset, new)]
 
 
 def _start_of(span: tuple[int, bytes]) -> int:
@@ -439,8 +439,8 @@ def _laid_over(data: bytes, position: int, spans: list[tuple[int, bytes]]) -> by
 def _parts(size: int, position: int, spans: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     """Yield what of ``spans`` lies in the ``size`` bytes from ``position`` on, and where in them it begins."""
     end = position + size
-    first = max(bisect_right(spans, position, key=_start_of) - 1, 0)
-    for number in range(first, bisect_left(spans, end, lo=first, key=_start_of)):
+    start_number = max(bisect_right(spans, position, key=_start_of) - 1, 0)
+    for number in range(start_number, bisect_left(spans, end, lo=start_number, key=_start_of)):
         offset, new = spans[number]
         start, stop = max(offset, position), min(offset + len(new), end)
         if start < stop:

@@ -278,14 +278,14 @@ class _LogMender:
             self._without_light = {start: names for (start, _), names in zip(places, light, strict=True)}
         for around in numbers_around(self._store, places):
             fresh = [place for place in around.missing() if place not in named]
-            kept = [
+            lacking = [
                 place
                 for place in fresh[:MAX_UNITS]
                 if has_plain_queues(self._store, place.topic) and not has_message(self._store, place)
             ]
-            kept += [place for place in around.missing_batches(named) if has_batch_queues(self._store, place.topic)]
-            named.update(kept)
-            self._without_place[around.start] = kept[::-1]
+            lacking += [place for place in around.missing_batches(named) if has_batch_queues(self._store, place.topic)]
+            named.update(lacking)
+            self._without_place[around.start] = lacking[::-1]
 
     def cover(self, damage: Damage, time_before: int) -> None:
         """Put units in a damaged place behind which the log goes on; ``time_before`` is the store time (ms) of the unit
@@ -368,19 +368,19 @@ class _LogMender:
                 donor = parts[beside]
                 spare = donor.size - self._shortest_of(donor, is_last=reaches_end and beside == len(parts) - 1)
                 if part.lost is None and donor.lost is not None and not is_last:
-                    taken = -part.size  # a few bytes that nobody names go to the message beside them
+                    moved_bytes = -part.size  # a few bytes that nobody names go to the message beside them
                 elif spare >= lacking:
-                    taken = lacking
+                    moved_bytes = lacking
                 elif donor.lost is None and donor.size >= lacking:
-                    taken = donor.size
+                    moved_bytes = donor.size
                 else:
                     continue
                 if beside > number:
-                    donor.start += taken
+                    donor.start += moved_bytes
                 else:
-                    part.start -= taken
-                part.size += taken
-                donor.size -= taken
+                    part.start -= moved_bytes
+                part.size += moved_bytes
+                donor.size -= moved_bytes
                 break
             else:
                 return False
@@ -440,17 +440,17 @@ class _LogMender:
     def _shorten(self, plan: _Plan, lost: LostUnit, salvaged: Salvage, raw: bytes) -> bool:
         """Leave out the longest properties of a message that has too many bytes of them; a filler takes their place."""
         unit = shorten(raw, salvaged)
-        rest = filler.filler(
+        filler_unit = filler.filler(
             lost.size - len(unit.data),
             physical_offset=lost.offset + len(unit.data),
             store_timestamp=salvaged.unit.store_timestamp,
             property_crc=self._property_crc,
         )
-        if rest is None or self._property_crc:
+        if filler_unit is None or self._property_crc:
             return False
         name = f"{lost.topic}/{lost.queue_id}/{lost.queue_offset}"
         why = sentence("the properties of the message {name} do not fit their 16-bit length", name=name)
-        self._write(plan, lost.offset, unit.data + rest, why)
+        self._write(plan, lost.offset, unit.data + filler_unit, why)
         plan.restored.append(lost)
         plan.shortened.append(f"{name} ({', '.join(unit.left_out)})")
         return True
@@ -509,10 +509,10 @@ class _LogMender:
         needs to name the light queues that lack a number, if the others keep theirs.
         """
         size = self._shortest(place)
-        spare = room - sum(self._shortest(other) for other in unplaced)
+        spare = room - sum(map(self._shortest, unplaced))
         numbers = {name: lacking[0] for name, lacking in self._light.items()}
-        wanted = -self._room_with_light(_lost_at(0, size, place), numbers) if numbers else 0
-        return size + max(min(wanted, spare), 0)
+        light_bytes = -self._room_with_light(_lost_at(0, size, place), numbers) if numbers else 0
+        return size + max(min(light_bytes, spare), 0)
 
     def _fill(self, plan: _Plan, start: int, stop: int, time_before: int, unplaced: list[QueuePlace]) -> bool:
         """Cover bytes of which no queue entry is known: with placeholders of messages whose queue offsets are missing,
