@@ -57,6 +57,8 @@ def test_predictions_hold_with_real_brokers(monkeypatch, tmp_path: Path, capsys,
     with real_cluster.real(tmp_path / "cluster", *ports, "--small", release=release) as status:
         namesrv = status["namesrv"]
         rounds = asyncio.run(run_rounds(namesrv, seed=7))
+        with capsys.disabled():
+            print(release, rounds.rounds, "rounds", rounds.predictions, "predictions", flush=True)
         assert rounds.predictions > 3 * ROUNDS
         asyncio.run(send(namesrv, "Online", 10))
         client = OtherClient("java", namesrv, tmp_path / "client")

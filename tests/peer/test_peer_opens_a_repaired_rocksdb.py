@@ -22,23 +22,7 @@ FILES = ("missing table", "broken table", "no manifest", "no current file", "dam
 KINDS = (*made_rocksdb.SPOILED, *FILES)
 SHORT = {"5.5.1": ("missing rows", "damaged log", "broken table"), "5.4.0": ("no end",), "5.3.3": ("missing table",)}
 """What is tried where nobody asks for more; ``--peer-rounds`` of 2 or more tries all of each release."""
-PLAN = {
-    "config": {
-        "storeType": "defaultRocksDB",
-        "mappedFileSizeCommitLog": 65_536,
-        "maxHashSlotNum": 100,
-        "maxIndexNum": 400,
-    },
-    "topics": [{"name": "TopicA", "queues": 3}, {"name": "TopicB", "queues": 2}, {"name": "seldom", "queues": 1}],
-    "body": {"min": 0, "max": 400},
-    "halfEvery": 31,
-    "endHalfEvery": 43,
-    "batchEvery": 17,
-    "delayEvery": 57,
-    "delayLevels": [3, 16],
-    "seed": 7,
-    "count": 500,
-}
+PLAN = {**peer.ROCKSDB_PLAN, "seed": 7, "count": 500}
 
 
 def pytest_generate_tests(metafunc):

@@ -30,22 +30,8 @@ SHORT = {"5.5.1": 5, "5.4.0": 0, "5.3.3": 0}
 SHORT_BOTH = {"5.5.1": 2, "5.4.0": 0}
 COPIES = 4
 DAMAGE = ("torn log", "missing table", "other manifest", "missing family")
-LOG_SIZE = 65_536
-PLAN = {
-    "config": {
-        "storeType": "defaultRocksDB",
-        "mappedFileSizeCommitLog": LOG_SIZE,
-        "maxHashSlotNum": 100,
-        "maxIndexNum": 400,
-    },
-    "topics": [{"name": "TopicA", "queues": 3}, {"name": "TopicB", "queues": 2}, {"name": "seldom", "queues": 1}],
-    "body": {"min": 0, "max": 400},
-    "halfEvery": 31,
-    "endHalfEvery": 43,
-    "batchEvery": 17,
-    "delayEvery": 57,
-    "delayLevels": [3, 16],
-}
+PLAN = peer.ROCKSDB_PLAN
+LOG_SIZE = PLAN["config"]["mappedFileSizeCommitLog"]
 
 
 def pytest_generate_tests(metafunc):

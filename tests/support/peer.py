@@ -30,6 +30,22 @@ UNANSWERED = -1  # the process ended well before it said that the command was ca
 COMMANDS = 40  # that one process carries out: what it gathers in memory goes with it
 TIMEOUT_S = 240.0  # seconds for one command
 LOOK, LOOKS = 1.5, 4  # seconds between looks at where a start stands; a start that comes up takes two in all
+ROCKSDB_PLAN: dict[str, Any] = {
+    "config": {
+        "storeType": "defaultRocksDB",
+        "mappedFileSizeCommitLog": 65_536,
+        "maxHashSlotNum": 100,
+        "maxIndexNum": 400,
+    },
+    "topics": [{"name": "TopicA", "queues": 3}, {"name": "TopicB", "queues": 2}, {"name": "seldom", "queues": 1}],
+    "body": {"min": 0, "max": 400},
+    "halfEvery": 31,
+    "endHalfEvery": 43,
+    "batchEvery": 17,
+    "delayEvery": 57,
+    "delayLevels": [3, 16],
+}
+"""A store with its queues in a RocksDB, and several log files."""
 DONE = '{"t":"done"}\n'
 LEFT = '{"t":"left"}\n'  # done, and the process is about to end
 
