@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HistogramBar(QObject):
-    """The strip and what fills it.
+    """The strip and what fills it. Those of all views are shown or hidden together.
 
     Emits ``filterRequested(filter)`` when a range is brushed or taken back, and ``offsetRequested(offset)`` for the
     first unit of a bar.
@@ -29,8 +30,9 @@ class HistogramBar(QObject):
     def __init__(self, name: str) -> None:
         self.strip = TimeHistogram(name)
         super().__init__(self.strip)
+        _bars.add(self)
         self.feed = HistogramFeed(self.strip)
-        self._settings: Settings | None = None
+        self.settings: Settings | None = None
         self._filter = ""
         self._brushed: list[tuple[str, str]] = []
         """Filters before and after each brushed range."""
@@ -45,7 +47,7 @@ class HistogramBar(QObject):
 
     def use(self, settings: Settings) -> None:
         """Show it as it was left."""
-        self._settings = settings
+        self.settings = settings
         self.strip.setVisible(settings.histogram_shown)
         self.strip.set_bytes(settings.histogram_bytes)
 
@@ -65,16 +67,19 @@ class HistogramBar(QObject):
 
     def toggle(self) -> None:
         """Show or hide it, now and for the next start."""
-        is_shown = self.strip.isHidden()
-        self.strip.setVisible(is_shown)
-        if self._settings is not None:
-            self._settings.histogram_shown = is_shown
+        self._choose(self.strip.isHidden(), self.strip.model.shows_bytes)
 
     def toggle_bytes(self) -> None:
         """Make the bars as high as their bytes, or as their number of messages, now and for the next start."""
-        self.strip.set_bytes(not self.strip.model.shows_bytes)
-        if self._settings is not None:
-            self._settings.histogram_bytes = self.strip.model.shows_bytes
+        self._choose(not self.strip.isHidden(), not self.strip.model.shows_bytes)
+
+    def _choose(self, is_shown: bool, shows_bytes: bool) -> None:
+        if self.settings is not None:
+            self.settings.histogram_shown, self.settings.histogram_bytes = is_shown, shows_bytes
+        for bar in list(_bars):
+            if bar is self or (self.settings is not None and bar.settings is self.settings):
+                bar.strip.setVisible(is_shown)
+                bar.strip.set_bytes(shows_bytes)
 
     def _narrow(self, term: str) -> None:
         before = self._filter
@@ -91,3 +96,6 @@ class HistogramBar(QObject):
                 return
             self._brushed = []
         self.strip.show_all()
+
+
+_bars: weakref.WeakSet[HistogramBar] = weakref.WeakSet()

@@ -8,23 +8,32 @@ counted by a job that can be stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from engine.codec.message import Unit
 from viewer.look.assets import plural_words, tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
+from viewer.pane.histogram_bar import HistogramBar
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.view_tabs import ENTRIES_TAB, QueueTabs
 from viewer.queues.check_list import CheckList
 from viewer.queues.columns import count_words, queue_kind
 from viewer.queues.facts import LoadedQueues, QueueKey, look, own_unit
 from viewer.queues.picture import QueuePicture
-from viewer.queues.queues_model import QueuesModel, first_queue, queue_of_place, queues_of_topics, verdict_sentence
+from viewer.queues.queues_model import (
+    QueuesModel,
+    first_queue,
+    queue_of_place,
+    queues_of_topics,
+    times_term,
+    verdict_sentence,
+)
 from viewer.queues.rows import EntryRow, QueueRow
 from viewer.queues.side import QueueSide
 from viewer.queues.verdict_counter import VerdictCounter
@@ -37,6 +46,9 @@ from viewer.widgets.boxes import fill, splitter
 from viewer.widgets.flow import WrappedRow
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from viewer.runtime.settings import Settings
 
 NARROW_FORM = 430
 """Px at 100 % below which the form has no room for its command."""
@@ -82,6 +94,7 @@ class QueuesPane(Pane):
         self.tabs = QueueTabs("queue.tabs", ENTRIES_TAB)
         self.tabs.placeRequested.connect(self.placeRequested)
         self.picture, self.side = QueuePicture(), QueueSide()
+        self.times = HistogramBar("queue.histogram")
         tools = (Label(tr("Problem"), 12, "text3"), self._step_tool("back", -1), self._step_tool("forward", 1))
         self._head = PaneHead(tr("Entries"), "", *tools)
         self.table = RecordView("queue.table", queue_kind(places.log), runner=self._read)
@@ -91,7 +104,7 @@ class QueuesPane(Pane):
         box = QVBoxLayout(main_column)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        fill(box, (form, self.picture, self._head, self.table, self.table.strip))
+        fill(box, (form, self.picture, self.times.strip, self._head, self.table, self.table.strip))
         line = WrappedRow(gap=8, line_gap=0, line_height=39)
         form.setLayout(line)
         line.setContentsMargins(px(12), 0, px(12), 1)
@@ -117,6 +130,8 @@ class QueuesPane(Pane):
         self.side.entryRequested.connect(self.go_to_entry)
         self.side.placeRequested.connect(self.placeRequested)
         self.side.continueRequested.connect(self._count_more)
+        self.times.filterRequested.connect(lambda text: self.placeRequested.emit(places.filtered("only", text)))
+        self.times.offsetRequested.connect(self._on_bar_chosen)
         self._counter.changed.connect(self._counted)
         self._counter.statusText.connect(self.statusMessage)
 
@@ -127,9 +142,14 @@ class QueuesPane(Pane):
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
+    def use(self, settings: Settings) -> None:
+        """Show the time histogram as it was left."""
+        self.times.use(settings)
+
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
         super().set_session(session)
+        self.times.set_session(session)
         self._wanted = None
         self.model.forget_store()
         self._forget()
@@ -171,7 +191,7 @@ class QueuesPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.picture.line, self.picture.cells, self.table
+        return self.picture.line, self.picture.cells, self.times.strip, self.table
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table."""
@@ -179,6 +199,7 @@ class QueuesPane(Pane):
             **table_commands(self, lambda: self.table, "queue.jsonl"),
             "problem.next": lambda: self.next_problem(1),
             "problem.previous": lambda: self.next_problem(-1),
+            **self.times.commands(),
         }
 
     def status(self) -> str:
@@ -346,6 +367,30 @@ class QueuesPane(Pane):
         self.side.show_queue(facts, self.session)
         self._show_counts(key)
         self._head.set_note(self.model.head_note())
+        self._show_times(key)
+
+    def _show_times(self, key: QueueKey) -> None:
+        """Show when the messages of a queue were stored."""
+        term = times_term(*key)
+        if term is None:
+            self.times.feed.show_words(
+                tr("Messages of a light queue are stored under another topic: the Log view shows their times.")
+            )
+        else:
+            self.times.show(term)
+
+    def _on_bar_chosen(self, offset: int) -> None:
+        """Choose the entry of the first message of a bar."""
+        session, key = self.session, self.model.current
+        if session is None or key is None:
+            return
+        log = session.snapshot.log
+
+        def done(item: object) -> None:
+            if key == self.model.current and isinstance(item, Unit):
+                self.go_to_entry(item.queue_offset)
+
+        self._read(lambda: log.unit_at(offset, crc=False), done, lambda error: self.statusMessage.emit(str(error)))
 
     def _row_chosen(self, chosen: QueueRow | None) -> None:
         if chosen is None or self.session is None:

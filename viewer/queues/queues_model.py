@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from engine.system_names import LMQ_PREFIX
 from viewer.look.assets import tr, tr_plural
 from viewer.look.topic_kinds import is_system_topic
 from viewer.queues.facts import LoadedQueues, QueueFacts, QueueKey
@@ -160,6 +161,15 @@ def queues_of_topics(names: Collection[str], topics: Sequence[TopicFacts]) -> li
     if len(chosen) == 1:
         return [busiest_queue(chosen[0])]
     return [(topic.name, queue.queue_id) for topic in chosen for queue in topic.queues]
+
+
+def times_term(topic: str, queue_id: int) -> str | None:
+    """Return the filter of a queue's messages in the log; None for a light queue, whose messages have other topics."""
+    from engine.query import condition
+
+    if topic.startswith(LMQ_PREFIX):
+        return None
+    return f"{condition('topic', topic)} and {condition('queueId', queue_id)}"
 
 
 def verdict_sentence(key: QueueKey | None, counts: Verdicts | None) -> str:

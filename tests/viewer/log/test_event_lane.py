@@ -99,7 +99,7 @@ def test_the_lane_fills_itself_behind_and_leads_to_the_unit(qapp, golden, monkey
 @pytest.mark.golden
 def test_the_lane_has_its_room_before_the_log_is_read_for_events(qapp, golden, monkeypatch) -> None:
     """The lane appeared seconds after the rows. It moved them down by 20 px, under the pointer."""
-    monkeypatch.setattr(event_lane, "IDLE_MS", 300)
+    monkeypatch.setattr(event_lane, "IDLE_MS", 2000)
 
     async def drive(pane: UnitsPane, session) -> None:
         assert session.timeline is None

@@ -6,8 +6,9 @@ import shutil
 import sys
 
 import pytest
-from panes import on_store, wait_until_idle, write_in_place
+from panes import on_store, wait_until, wait_until_idle, write_in_place
 
+from viewer.pane import histogram_feed
 from viewer.queues.pane import QueuesPane, _no_queues
 from viewer.queues.rows import EntryRow, QueueEdgeRow
 from viewer.runtime import places
@@ -266,3 +267,27 @@ def test_without_the_extra_the_view_names_it(qapp, golden, monkeypatch) -> None:
         assert "pip install 'storescope[rocksdb]'" in _no_queues(session).text
 
     on_store(qapp, QueuesPane, golden("rocks-5.5.1"), drive)
+
+
+@pytest.mark.golden
+def test_the_histogram_of_a_queue_leads_to_entries_and_a_range_to_the_log(qapp, golden, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(histogram_feed, "default_cache", lambda: tmp_path / "cache")
+
+    async def drive(pane, session) -> None:
+        model = pane.times.strip.model
+        pane.show_place(places.queue("OrderEvents", 1, 100))
+        await wait_until_idle(session.jobs)
+        await wait_until(lambda: model.bars() and not model.is_filling, "the histogram is read")
+        entries = next(q.count for t in session.survey.topics if t.name == "OrderEvents" for q in t.queues[1:2])
+        assert sum(bar.messages for bar in model.bars()) == entries
+        bar = model.bars()[len(model.bars()) // 2]
+        pane.times.strip.offsetChosen.emit(bar.first)
+        await wait_until_idle(session.jobs)
+        assert pane.table.current_row().physical_offset == bar.first
+        asked = []
+        pane.placeRequested.connect(asked.append)
+        pane.times.strip.rangeBrushed.emit(bar.begin, bar.end)
+        assert asked[-1].kind == "filter"
+        assert asked[-1].name.startswith('topic = "OrderEvents" and queueId = 1 and storeTimestamp >= ')
+
+    on_store(qapp, QueuesPane, golden("broker-orders"), drive)

@@ -14,6 +14,7 @@ from viewer.queues.queues_model import (
     first_queue,
     queue_of_place,
     queues_of_topics,
+    times_term,
     verdict_sentence,
 )
 from viewer.queues.rows import EntryRow
@@ -162,3 +163,8 @@ def test_verdicts_are_summed_up_as_far_as_they_were_counted():
     assert verdict_sentence(key, only_moved) == "Orders/0 · 2 entries · 2 only in tiered storage · complete"
     part = Verdicts(Counter(ok=3, missing=1), reached=4, total=10)
     assert verdict_sentence(key, part).startswith("Orders/0 · 10 entries · 1 does not agree with the log · first 4 ")
+
+
+def test_the_times_of_a_queue_are_those_of_its_messages_in_the_log() -> None:
+    assert times_term("Orders", 3) == 'topic = "Orders" and queueId = 3'
+    assert times_term("%LMQ%clients/7", 0) is None
