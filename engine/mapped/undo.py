@@ -294,6 +294,10 @@ def _replace(place: Path, make: Callable[[Path], None]) -> None:
     beside = _temporary_path(place)
     beside.unlink(missing_ok=True)
     make(beside)
+    owner = place.lstat() if os.path.lexists(place) else place.parent.stat()
+    info = beside.lstat()
+    if os.geteuid() == 0 and info.st_uid != owner.st_uid and info.st_nlink == 1:  # else it is the file itself
+        os.chown(beside, owner.st_uid, owner.st_gid, follow_symlinks=False)
     beside.replace(place)
 
 

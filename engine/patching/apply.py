@@ -8,7 +8,9 @@ patch is checked against the store before the first byte is written.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from engine.mapped.disk import Disk, put_file
@@ -36,7 +38,49 @@ def apply_patches(
     check_patches(root, patches)
     for done, patch in enumerate(patches):
         progress(done, len(patches))
-        _apply(patch, root.joinpath(*patch.file.split("/")), root, disk)
+        path = root.joinpath(*patch.file.split("/"))
+        changed_path = root.joinpath(*patch.target.split("/")) if isinstance(patch, MoveFile) else path
+        ownership = _Ownership(changed_path)
+        _apply(patch, path, root, disk)
+        ownership.restore()
+
+
+class _Ownership:
+    """Owner and mode of a file that is about to be written, and which of its folders there are.
+
+    What root writes belongs to root, and a broker that runs as another user cannot open it for writing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._before: os.stat_result | None = None
+        self._new: list[Path] = []
+        if os.geteuid() != 0:
+            return
+        for place in (path, *path.parents):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                info = place.lstat()
+                if place == path:
+                    self._before = info
+                break
+            self._new.append(place)
+
+    def restore(self) -> None:
+        """Give a file back to its owner, and what is new to the owner of its folder."""
+        if self._before is not None and os.path.lexists(self._path):
+            info = self._path.lstat()
+            if (info.st_uid, info.st_gid, info.st_mode) != (
+                self._before.st_uid,
+                self._before.st_gid,
+                self._before.st_mode,
+            ):
+                os.chown(self._path, self._before.st_uid, self._before.st_gid, follow_symlinks=False)
+                self._path.chmod(stat.S_IMODE(self._before.st_mode))
+        for place in reversed(self._new):
+            with suppress(FileNotFoundError):
+                owner = place.parent.stat()
+                if place.lstat().st_uid != owner.st_uid:
+                    os.chown(place, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _apply(patch: Patch, path: Path, root: Path, disk: Disk) -> None:

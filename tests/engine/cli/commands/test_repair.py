@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import golden_stores
 import pytest
@@ -310,3 +312,28 @@ def test_a_file_in_the_place_of_a_queues_folder_makes_room_for_it(tmp_path, caps
     (folder,) = kept_in(tmp_path)
     assert main(["repair", str(root), "--undo", str(folder), "--yes"]) == 0
     assert same(root, before) == []
+
+
+def test_files_of_another_user_stay_theirs(broken, tmp_path, capsys):
+    """Root mended a store whose broker runs as another user. Changed and new files belonged to root, and this broker
+    could not open them for writing.
+    """
+    queue_file = broken / "consumequeue" / "Payments" / "0" / f"{0:020d}"
+    queue_file.unlink()
+    user = 65534 if os.geteuid() == 0 else os.getuid()
+    for folder, _, names in os.walk(broken):
+        for path in (Path(folder), *(Path(folder, name) for name in names)):
+            os.chown(path, user, os.getgid())
+            path.chmod(path.stat().st_mode & ~0o007)
+
+    def owners():
+        paths = [path for path in broken.rglob("*") if path.name != "lock"]
+        return {path: (path.stat().st_uid, path.stat().st_mode) for path in paths}
+
+    before = owners()
+    assert main(["repair", str(broken), "--apply", "--yes"]) == 0
+    assert queue_file.stat().st_uid == user
+    assert {path: owners()[path] for path in before} == before
+    (folder,) = kept_in(tmp_path)
+    assert main(["repair", str(broken), "--undo", str(folder), "--yes"]) == 0
+    assert owners() == before
