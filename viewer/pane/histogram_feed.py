@@ -201,7 +201,8 @@ class HistogramFeed(QObject):
         self._task, model.is_filling = None, False
         if data is not None:
             take(data)
-            self._saved = {**dict(list(self._saved.items())[1 - MAX_SAVED :]), where: data}
+            if data.is_complete:
+                self._saved = {**dict(list(self._saved.items())[1 - MAX_SAVED :]), where: data}
             if not data.starts:
                 self._say(tr("No message matches.") if where else tr("The log holds no unit yet."))
             self._read_detail()
@@ -233,6 +234,6 @@ class HistogramFeed(QObject):
             )
         except (Cancelled, StoreError, OSError, WorkerDied, RuntimeError):
             return  # the wider bars stay
-        if generation == self._generation and data.is_complete:
+        if generation == self._generation and (data.is_complete or data.unread):
             self._model.take_detail(part, data)
             self._strip.look_again()
