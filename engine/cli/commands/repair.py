@@ -23,6 +23,7 @@ from engine.cli.options import (
     stated_release,
 )
 from engine.cli.output import Column, Output, Progress, escape_controls
+from engine.cli.writing import check_new_path
 from engine.config import MessageStoreConfig
 from engine.english import number_of
 from engine.errors import UsageError
@@ -153,6 +154,8 @@ def _plan(args: argparse.Namespace, out: Output) -> _Planned:
         if store.kind != "store":
             raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
         path, release = store.path, stated_release(args, store)
+    if args.to is not None:
+        check_new_path(args.to, path)  # before the store is read for long
     config = read_config(args)
     if args.patches is not None:
         patches = loads(Path(args.patches).read_bytes())

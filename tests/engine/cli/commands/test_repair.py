@@ -134,6 +134,17 @@ def test_patches_are_saved_and_used_again(broken, tmp_path, capsys):
     assert "the patch does not fit" in capsys.readouterr().err
 
 
+def test_a_folder_that_is_not_empty_is_refused_before_the_store_is_read(broken, tmp_path, capsys):
+    """The whole plan was made and printed first."""
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").touch()
+    for target in (tmp_path / "new", broken / "new"):
+        assert main(["repair", str(broken), "--to", str(target)]) == 2
+        output, error = capsys.readouterr()
+        assert output == ""
+        assert len(error.splitlines()) == 1
+
+
 def test_a_held_store_is_refused(broken, capsys):
     before = golden_stores.fingerprint(broken)
     with StoreLock(broken / "lock"):
