@@ -27,6 +27,10 @@ Answers = npt.NDArray[np.int8]
 NULL, FALSE, TRUE = -1, 0, 1
 NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
 ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
+ZERO_RUN_BYTES = 16
+"""Zero bytes in a row that no client writes into properties: they are damage."""
+MAX_PLAIN_ROWS = 2000
+"""Rows whose texts are searched for zeros in plain Python: loading the machine code takes longer."""
 _MAX_PAIRS = 48
 _MATCH_KINDS: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
 _COMMON = b' etaoinsrhldcumfpgwybvkxjqz":,{}0123456789-_.'
@@ -119,6 +123,28 @@ def property_values(block: UnitColumns, rows: Rows, name: bytes) -> Texts:
     needle = np.frombuffer(name, np.uint8)
     twin.property_values(*_span(block.buffer), positions, lengths, needle.ctypes.data, len(name), starts, sizes)
     return Texts(block.buffer, starts, sizes)
+
+
+def rows_with_zero_run(block: UnitColumns, rows: int) -> Rows:
+    """Return those of the first ``rows`` units whose property text has :data:`ZERO_RUN_BYTES` zero bytes in a row."""
+    positions, lengths = block.properties_position[:rows], block.properties_length[:rows]
+    twin = _twin() if rows > MAX_PLAIN_ROWS else None
+    if twin is None:
+        return _rows_with_zero_run_plain(block.buffer, positions, lengths)
+    numbers = np.empty(rows, np.int32)
+    count = twin.zero_runs(positions, lengths, _span(block.buffer)[0], ZERO_RUN_BYTES, numbers)
+    return numbers[:count].astype(np.intp)
+
+
+def _rows_with_zero_run_plain(
+    buffer: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32]
+) -> Rows:
+    zeros = bytes(ZERO_RUN_BYTES)
+    data = memoryview(buffer)  # type: ignore[arg-type]
+    pairs = zip(positions.tolist(), lengths.tolist(), strict=True)
+    return np.array(
+        [row for row, (start, size) in enumerate(pairs) if zeros in bytes(data[start : start + size])], np.intp
+    )
 
 
 def judge_pairs(block: UnitColumns, rows: Rows) -> Answers | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import int8, int32, int64, njit, uint8, uint32
 
-from engine.codec.intrinsics import equal32, lowest_bit, u8
+from engine.codec.intrinsics import equal32, le64, lowest_bit, prefetch, u8
 
 EQUAL, CONTAINS, STARTS, ENDS = 0, 1, 2, 3
 NULL, FALSE, TRUE = -1, 0, 1
 NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
 ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
 _WIDE = 32
+_AHEAD = 8
 _DIGITS = 18
 _ALL = np.uint32(0xFFFFFFFF)
 
@@ -186,6 +187,39 @@ def compare(buffer, starts, sizes, sought, count, signs, plain):
             if sign == 0 and size != count:
                 sign = -1 if size < count else 1
         signs[row], plain[row] = int8(sign), ascii_only
+
+
+@njit(cache=True, nogil=True)
+def zero_runs(positions, lengths, buffer, run, rows):
+    """Write to ``rows`` the numbers of the texts with ``run`` (at least 15) zero bytes in a row; return how many.
+
+    Any 15 bytes in a row hold a word of 8 bytes at an address that 8 divides: only these words are looked at first.
+    """
+    count = int64(0)
+    texts = positions.shape[0]
+    for number in range(texts):
+        if number + _AHEAD < texts:
+            ahead = buffer + positions[number + _AHEAD]
+            prefetch(ahead)
+            prefetch(ahead + 64)
+        begin = buffer + positions[number]
+        stop = begin + lengths[number]
+        word = (begin + 7) & ~int64(7)
+        while word + 8 <= stop:
+            if le64(word) != 0:
+                word += 8
+                continue
+            first, last = word, word + 8
+            while first > begin and u8(first - 1) == 0:
+                first -= 1
+            while last < stop and u8(last) == 0:
+                last += 1
+            if last - first >= run:
+                rows[count] = number
+                count += 1
+                break
+            word = (last + 7) & ~int64(7)
+    return count
 
 
 @njit(cache=True, nogil=True)

@@ -69,6 +69,7 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("ask_keys", _ARGUMENT_TYPES, 0),
         Function("read_numbers", (_I, _I8, _I4, _I8, "int8"), 0),
         Function("compare", (_I, _I8, _I4, _I, _I, "int8", "bool"), 0),
+        Function("zero_runs", (_I8, _I4, _I, _I, _I4), 1),
         Function("judge_pairs", (_I8, _I4, _I, "int64:2", "int8"), 0),
     ),
     "compiled_times": (

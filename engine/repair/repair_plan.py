@@ -210,8 +210,8 @@ def plan_repairs(
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
         state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
         file_lengths.NAME: lambda store, state: file_lengths.repair_lengths(store, state.findings),
-        salvaged_units.NAME: lambda store, _: (
-            salvaged_units.repair_from(store, sources, progress or _no_progress) if sources else None
+        salvaged_units.NAME: lambda store, state: (
+            salvaged_units.repair_from(store, sources, state.findings, progress or _no_progress) if sources else None
         ),
         dledger_entries.NAME: _entries_repair,
         missing_files.NAME: _missing_files_repair,

@@ -7,7 +7,7 @@ one. A missing file is made again if units for it are found. What stays open is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from engine.inspection.salvage.salvage import COMPLETE, EVIDENCE_WORDS, Salvaged
 from engine.inspection.salvage.sources import open_images
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import Patch, WriteBytes, WriteFile
+from engine.repair import replica_properties
 from engine.repair.repair import Repair
 from engine.rules import mendable
+from engine.rules.findings import Finding
 from engine.sentences import join, plural, sentence
 
 NAME = "real-messages"
@@ -36,9 +38,13 @@ class _NewFile:
 
 
 def repair_from(
-    store: StoreSnapshot, paths: Sequence[str | Path], on_progress: Callable[[int, int], None]
+    store: StoreSnapshot,
+    paths: Sequence[str | Path],
+    findings: Iterable[Finding],
+    on_progress: Callable[[int, int], None],
 ) -> Repair | None:
-    """Return the repair that fills holes of the log from the files or stores at ``paths``; None if nothing fits.
+    """Return the repair that fills holes of the log from the files or stores at ``paths``, and puts back the properties
+    of messages that ``findings`` name; None if nothing fits.
 
     ``on_progress`` gets the bytes done and in all. Raises :class:`engine.errors.CannotRead`.
     """
@@ -50,11 +56,11 @@ def repair_from(
         search.run(lambda done: on_progress(done, total))
         rows, left_out = _fitting(search.rows())
     folder = Path(store.log.files[0].path).parent
-    if not rows or not folder.is_relative_to(store.path):
+    if not folder.is_relative_to(store.path):
         return None
     file_size = max(file.size for file in store.log.files)
     patches: list[Patch] = []
-    filled: list[Salvaged] = []
+    filled: list[str] = []
     new_files: dict[int, _NewFile] = {}
     for row in rows:
         offset = row.physical_offset or 0
@@ -67,7 +73,7 @@ def repair_from(
                 continue
             new_file.content.extend(bytes(position + len(row.data) - len(new_file.content)))
             new_file.content[position : position + len(row.data)] = row.data
-            filled.append(row)
+            filled.append(_name(row))
             continue
         old = store.log.read(offset, len(row.data))
         if old == row.data or len(old) < len(row.data) or not Path(file.path).is_relative_to(store.path):
@@ -75,7 +81,7 @@ def repair_from(
         name = Path(file.path).relative_to(store.path).as_posix()
         position = offset - file.start_offset
         patches.append(WriteBytes(file=name, offset=position, old=old, new=row.data, why=_why(row), name=NAME))
-        filled.append(row)
+        filled.append(_name(row))
     for start, new_file in sorted(new_files.items()):
         content = bytes(new_file.content)
         content += blank(file_size - len(content))[:BLANK_BYTES]
@@ -83,22 +89,25 @@ def repair_from(
         why = sentence("the file is missing: the messages of it that were found")
         zeros = file_size - len(content)
         patches.append(WriteFile(file=name, old=None, new=content, zeros=zeros, why=why, name=NAME))
+    for patch, unit in replica_properties.property_patches(store, paths, findings, NAME):
+        patches.append(patch)
+        filled.append(f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}")
     return _as_repair(patches, filled, left_out) if patches else None
 
 
-def _as_repair(patches: list[Patch], filled: list[Salvaged], left_out: int) -> Repair:
+def _as_repair(patches: list[Patch], filled: list[str], left_out: int) -> Repair:
     gains = plural(
         "{n:,} message is as it was ({names})",
         "{n:,} messages are as they were ({names})",
         n=len(filled),
-        names=join(", ", [*map(_name, filled[:_MAX_NAMED]), *(["…"] if len(filled) > _MAX_NAMED else [])]),
+        names=join(", ", [*filled[:_MAX_NAMED], *(["…"] if len(filled) > _MAX_NAMED else [])]),
     )
     costs = plural(
         "{n:,} message is left out: patches have at most 512 MiB; copy whole files of the replica instead",
         "{n:,} messages are left out: patches have at most 512 MiB; copy whole files of the replica instead",
         n=left_out,
     )
-    rules = mendable.LOG | mendable.MISSING_FILES | mendable.LENGTHS | {"CL11"}
+    rules = mendable.LOG | mendable.MISSING_FILES | mendable.LENGTHS | {"CL11", replica_properties.RULE}
     title = sentence("Fill holes of the commit log with the messages that were there")
     new_units = len(filled)  # a start that cuts the log in front of them loses them again: that is not worse than today
     return Repair(NAME, rules, title, tuple(patches), gains, costs if left_out else "", new_units=new_units)

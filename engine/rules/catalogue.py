@@ -88,8 +88,9 @@ CL04 = _rule(
     "CL04",
     "error",
     "Properties that differ from what was stored",
-    "The CRC covers only the body: a message that was half written can have a valid body and zero or broken "
-    "properties. Recovery does not notice: it keeps the message, and consumers get it without these properties.",
+    "The CRC covers only the body: a message that was half written, or whose properties were overwritten by zeros, "
+    "can have a valid body. Recovery does not notice: it keeps the message, and consumers get it without these "
+    "properties.",
     "compare the properties with those of a replica.",
     "apache/rocketmq#7437",
     needs=SEEN,

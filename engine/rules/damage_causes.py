@@ -143,10 +143,18 @@ def of_body(body: bytes, offset: int, body_at: int, stored: int, explained: Expl
     )
 
 
-def of_properties(offset: int, zeros: int, length: int) -> str:
-    """The properties of the unit at ``offset`` have changed: of their ``length`` bytes ``zeros`` at one end are
-    zero.
+def of_properties(offset: int, zeros: int, length: int, *, is_cut: bool) -> str:
+    """The properties of the unit at ``offset`` have changed: of their ``length`` bytes ``zeros`` are zero; with
+    ``is_cut`` at one end.
     """
+    if zeros and not is_cut:
+        return plural(
+            "{zeros:,} zero byte overwrote properties of the message at {at:,} of the commit log",
+            "{zeros:,} zero bytes overwrote properties of the message at {at:,} of the commit log",
+            n=zeros,
+            zeros=zeros,
+            at=offset,
+        )
     if zeros:
         return plural(
             "the message at {at:,} of the commit log was written only in part: {zeros:,} of its "

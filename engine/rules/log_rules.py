@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec import filler, flipped_bits, properties
+from engine.codec import block_texts, filler, flipped_bits, properties
 from engine.codec.columns import BAD, UnitColumns
 from engine.codec.crc import crc31, hex_crc
 from engine.files.layout import queue_file_name
@@ -39,14 +39,13 @@ def stale(columns: UnitColumns, rows: int) -> NDArray[np.bool_]:
 
 
 def zeroed_properties(columns: UnitColumns, rows: int) -> Rows:
-    """Rows whose property text begins or ends with a zero byte, which no encoder writes."""
+    """Rows whose property text begins or ends with a zero byte, or has many in a row: no encoder writes that."""
     length = columns.properties_length[:rows]
     start = columns.properties_position[:rows]
     with_text = np.flatnonzero(length > 0)
     begins = columns.buffer[start[with_text]] == 0
     ends = columns.buffer[start[with_text] + length[with_text] - 1] == 0
-    zeroed_rows: Rows = with_text[begins | ends]
-    return zeroed_rows
+    return np.union1d(with_text[begins | ends], block_texts.rows_with_zero_run(columns, rows))
 
 
 def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:
@@ -182,14 +181,21 @@ def _describe_properties(columns: UnitColumns, row: int) -> TextAndEvidence:
         "zeros": zeros,
     }
     fault_words = sentence("the CRC of its properties is wrong")
-    torn = bool(length) and (text[0] == 0 or text[-1] == 0)
-    evidence[HAPPENED] = damage_causes.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
+    ends_with_zeros = bool(length) and (text[0] == 0 or text[-1] == 0)
+    has_zeros = ends_with_zeros or bytes(block_texts.ZERO_RUN_BYTES) in text.tobytes()
+    evidence[HAPPENED] = damage_causes.of_properties(
+        int(columns.offset[row]), zeros if has_zeros else 0, length, is_cut=ends_with_zeros
+    )
     evidence |= _stored(columns, row)
-    if torn:
+    if ends_with_zeros:
         fault_words = sentence(
             "{zeros:,} of the {n:,} bytes of its properties are zero: it was written only in part",
             zeros=zeros,
             n=length,
+        )
+    elif has_zeros:
+        fault_words = sentence(
+            "{zeros:,} of the {n:,} bytes of its properties are zero: they were overwritten", zeros=zeros, n=length
         )
     message = sentence(
         "Unit of {size:,} bytes: {fault}; the next start keeps it and delivers it",

@@ -98,7 +98,9 @@ LEFT: dict[str, Sentence] = {
     "CL01": sentence("no message of the log is behind these bytes: a start ends the log there, and loses no message"),
     "CL02": sentence("the bytes around the blank do not say where the next message begins"),
     "CL03": sentence("the bytes that were stored are gone, and a start keeps the message as it is"),
-    "CL04": sentence("the properties that were stored are gone, and no CRC covers them: only a replica has them"),
+    "CL04": sentence(
+        "the properties that were stored are gone, and no CRC covers them: only a replica has them (--from)"
+    ),
     "CL05": sentence("the store does not hold the bytes that belong here: only a backup or a replica does"),
     "CL06": sentence("nothing has to be mended: a start leaves these bytes out, and new messages overwrite them"),
     "CL07": sentence("only the file that belongs here closes the gap, or says which of two files is right"),

@@ -94,3 +94,20 @@ def test_property_texts_that_need_no_json_escaping_are_recognized():
 def test_conditions_that_need_decoding_are_left_to_the_caller():
     assert [searchable(text) for text in ("a€", "\ufffd", "\ud800")] == ["a€".encode(), None, None]
     assert rarest_first(b"e q")[0] == 2
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("shift", range(9))
+def test_a_run_of_zeros_is_seen_wherever_it_begins(monkeypatch, compiled, shift):
+    monkeypatch.setattr(block_texts, "MAX_PLAIN_ROWS", 0 if compiled else 1000)
+    texts = [
+        b"K\x01" + b"x" * shift + bytes(count) + b"y" * tail + b"\x02"
+        for count in (0, 1, 15, 16, 17, 40)
+        for tail in (0, 3)
+    ]
+    texts.append(b"K\x01" + b"".join(bytes(15) + b"z" for _ in range(4)) + bytes(shift))
+    out = UnitColumns(len(texts))
+    data = np.frombuffer(raw_log(*({"body": b"b" * n, "properties": text} for n, text in enumerate(texts))), np.uint8)
+    scan_block(data, len(data), 0, 0, out, TopicTable(), False, False)
+    rows = block_texts.rows_with_zero_run(out, len(texts))
+    assert rows.tolist() == [n for n, text in enumerate(texts) if bytes(16) in text]

@@ -65,7 +65,7 @@ def test_a_missing_file_is_made_again_from_an_image(written: WrittenStore, tmp_p
     image.write_bytes(text(random.Random(1), 512) + data[: 4 * PAGE] + text(random.Random(2), PAGE) + data[4 * PAGE :])
     written.files[1].unlink()
     with open_store(written.root) as store:
-        repair = repair_from(store, [image], lambda _done, _total: None)
+        repair = repair_from(store, [image], [], lambda _done, _total: None)
     assert repair is not None
     (change,) = repair.patches
     content = change.new
@@ -78,7 +78,7 @@ def test_without_the_bytes_nothing_is_filled(written: WrittenStore, tmp_path: Pa
     other = write_store(random.Random(9), tmp_path / "other", 3, host=2)
     patch(written.files[0], middle(written), bytes(200))
     with open_store(written.root) as store:
-        assert repair_from(store, [other.root], lambda _done, _total: None) is None
+        assert repair_from(store, [other.root], [], lambda _done, _total: None) is None
 
 
 def test_a_lost_end_of_the_log_comes_back(tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ def test_an_end_is_torn_gone_zero_or_broken():
 
 
 def test_properties_and_units_that_belong_elsewhere():
-    assert "7 of its properties' 90 bytes are zero" in damage_causes.of_properties(10, 7, 90)
-    assert "differ from what was stored" in damage_causes.of_properties(10, 0, 90)
+    assert "7 of its properties' 90 bytes are zero" in damage_causes.of_properties(10, 7, 90, is_cut=True)
+    assert "16 zero bytes overwrote properties" in damage_causes.of_properties(10, 16, 90, is_cut=False)
+    assert "differ from what was stored" in damage_causes.of_properties(10, 0, 90, is_cut=False)
     assert "second time" in damage_causes.of_stale(3, 10, is_copy=True)
     assert "earlier use" in damage_causes.of_stale(3, 10, is_copy=False)
 
