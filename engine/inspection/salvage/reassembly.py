@@ -135,8 +135,7 @@ class Reassembly:
 
     def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
         """Fill :attr:`units`. ``on_progress`` gets the places done and their number."""
-        joined = self._join_simple()
-        starts = [start for start in self._expected_starts() if start not in joined and not self._goes_on(*start)]
+        starts = self._expected_starts(self._join_simple())
         for number, (offset, place) in enumerate(starts):
             on_progress(number, len(starts))
             if cancelled is not None and cancelled():
@@ -228,8 +227,11 @@ class Reassembly:
         """Return the bytes of a unit that was put together."""
         return b"".join(self._sources[source].file.read(position, size) for source, position, size in unit.pieces)
 
-    def _expected_starts(self) -> list[tuple[int, PagePlace]]:
-        return sorted({(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs} | self._heads.keys())
+    def _expected_starts(self, joined: set[tuple[int, PagePlace]]) -> list[tuple[int, PagePlace]]:
+        """Return where units begin that are not whole, nor ``joined``: behind a run, or where a head is."""
+        ends = {(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs}
+        starts = (ends | self._heads.keys()) - joined
+        return sorted(start for start in starts if not self._goes_on(*start))
 
     # -- one unit
 

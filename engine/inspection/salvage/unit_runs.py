@@ -20,6 +20,7 @@ from engine.codec.columns import BAD, BUFFER_BYTES, CACHE_LINE_BYTES, CHUNK_BYTE
 from engine.codec.message import MAX_UNIT_BYTES, check_frame
 from engine.codec.proven_ends import are_ends_proven
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_flavours import PREFIX
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, UnitHead, has_frame, judge_end, read_head
 from engine.inspection.log_reader import LogReader
 from engine.inspection.salvage.sources import Int64, Readable, Source, StoreUnits
@@ -303,20 +304,23 @@ class RunSearch:
         breaks = rows.breaks(block.window)
         count = len(rows.sizes)
         proven = self._proven_ends(block, rows, breaks)
-        for number, (first, last) in enumerate(zip([0, *breaks], [*breaks, count], strict=True)):
+        firsts, ends = [0, *breaks], [*breaks, count]
+        lasts = np.array(ends) - 1
+        bytes_before = np.concatenate(([0], np.cumsum(rows.sizes))).tolist()
+        columns = (rows.offsets[firsts], rows.physical[firsts], rows.offsets[lasts], rows.sizes[lasts])
+        facts = zip(firsts, ends, proven, *(column.tolist() for column in columns), strict=True)
+        for first, last, is_proven, position, physical_offset, last_position, last_size in facts:
             if rows.bad is not None and rows.bad[first]:
-                self._add_damaged(block, int(rows.offsets[first]), int(rows.sizes[first]))
+                self._add_damaged(block, position, int(rows.sizes[first]))
                 continue
-            position, physical_offset = int(rows.offsets[first]), int(rows.physical[first])
             if physical_offset < 0:
                 continue
             is_live = rows.live is not None and bool(rows.live[first])
             stop, last_row = last, last - 1
-            last_position, last_size = int(rows.offsets[last_row]), int(rows.sizes[last_row])
             end = last_position + last_size
             if (
                 not is_live
-                and not proven[number]
+                and not is_proven
                 and (last == count or not rows.is_chained(last))
                 and not self._is_end_proven(block, last_position, last_size, int(rows.physical[last_row]))
             ):
@@ -324,7 +328,7 @@ class RunSearch:
                     continue
                 stop = last_row
                 end = int(rows.offsets[stop - 1] + rows.sizes[stop - 1])
-            has_entries = stop - first > 1 and end - position != int(rows.sizes[first:stop].sum())
+            has_entries = stop - first > 1 and end - position != bytes_before[stop] - bytes_before[first]
             self._add_run(
                 UnitRun(
                     block.source,
@@ -345,7 +349,8 @@ class RunSearch:
             return [False] * len(lasts)
         positions = rows.offsets[lasts] - block.window.base
         proven = are_ends_proven(block.window, positions, rows.sizes[lasts], rows.physical[lasts])
-        return [bool(is_proven) for is_proven in proven]
+        is_proven: list[bool] = proven.tolist()
+        return is_proven
 
     def _add_damaged(self, block: _Block, offset: int, size: int) -> None:
         """Add a unit with a wrong body CRC, and the units within it."""
@@ -395,7 +400,7 @@ class RunSearch:
             body_end = frame.body + frame.body_length
             has_crc = any(unit[8:12])
             inner_start = body_end if has_crc else min(inner_start, body_end)
-        if inner_start < size:
+        if inner_start < size and PREFIX in unit[inner_start:] + following[:8]:
             self._search_inside(block, start + inner_start, start + size, in_damaged=False)
         return False
 
