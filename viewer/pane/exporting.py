@@ -123,7 +123,7 @@ def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
 def _markdown_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
     """Write the table's head and return a function that writes a row as it is shown."""
     columns = [column for column in kind.columns if column.title]
-    print(f"| {' | '.join(tr(column.title) for column in columns)} |", file=out)
+    print(f"| {' | '.join(column.head for column in columns)} |", file=out)
     print(f"|{' --- |' * len(columns)}", file=out)
 
     def line(row: Record) -> None:

@@ -161,7 +161,7 @@ def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
         return None
     cursor_key = table.kind.columns[column_index].key if 0 <= column_index < len(table.kind.columns) else ""
     sheet = FrequencySheet(
-        [(column.key, tr(column.title) or column.key) for column in columns],
+        [(column.key, column.head or column.key) for column in columns],
         cursor_key if any(column.key == cursor_key for column in columns) else columns[0].key,
         pane.window(),
     )

@@ -10,7 +10,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import moment, number, plain, shorten_middle
 from viewer.sql.answers import Kind, ResultColumn, SqlRow
 
-CHART_ROWS = 20_000
+CHART_ROWS = 5_000
 """Rows that a line shows."""
 MAX_BARS = 40
 MAX_NAME = 17

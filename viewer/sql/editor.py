@@ -31,7 +31,8 @@ STYLES: dict[Part, tuple[str, bool]] = {
 MIN_LETTERS = 2
 """Letters of a word after which completions are offered by themselves."""
 _PLAIN = Qt.KeyboardModifier.NoModifier
-_TAKING = {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab}
+_ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+_TAKING = {*_ENTER, Qt.Key.Key_Tab}
 
 
 class Highlighter(QSyntaxHighlighter):
@@ -59,8 +60,11 @@ def _format(role: str, is_bold: bool) -> QTextCharFormat:
 
 
 class Editor(QPlainTextEdit):
-    """Emits ``stopRequested`` on Esc, ``olderRequested(1)`` on Alt+Up and ``olderRequested(-1)`` on Alt+Down."""
+    """Emits ``runRequested`` on Ctrl+Enter, ``stopRequested`` on Esc, ``olderRequested(1)`` on Alt+Up and
+    ``olderRequested(-1)`` on Alt+Down.
+    """
 
+    runRequested = Signal()
     stopRequested = Signal()
     olderRequested = Signal(int)
 
@@ -174,6 +178,11 @@ class Editor(QPlainTextEdit):
             self.offer()
         elif alt and key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
             self.olderRequested.emit(1 if key == Qt.Key.Key_Up else -1)
+        elif key in _ENTER and event.modifiers() == Qt.KeyboardModifier.ControlModifier:
+            self._popup.hide()  # an open list gets the key before the window's command does
+            self.runRequested.emit()
+        elif key == Qt.Key.Key_Escape and self._popup.isVisible():
+            self._popup.hide()
         elif key == Qt.Key.Key_Escape:
             self.stopRequested.emit()
         else:

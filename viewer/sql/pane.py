@@ -22,6 +22,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, mono, px, ui
 from viewer.pane import Pane
 from viewer.pane.exporting import TableExportBox
+from viewer.pane.plot_library import plot_library
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
@@ -82,6 +83,7 @@ class SqlPane(Pane):
 
     def _question_part(self) -> QWidget:
         self.editor = Editor()
+        self.editor.runRequested.connect(self.run)
         self.editor.stopRequested.connect(self.stop)
         self.editor.olderRequested.connect(self.show_older)
         self.editor.textChanged.connect(self._text_changed)
@@ -142,7 +144,7 @@ class SqlPane(Pane):
         self.export_button = ToolButton("save", tr("Export all rows… (Ctrl+E)"), tr("Export"))
         self.export_button.setObjectName("sql.export")
         self.export_button.clicked.connect(self.ask_export)
-        self.answer_head = PaneHead(tr("Answer"), "", self.form, self.column, self.export_button, 8, self.tabs)
+        self.answer_head = PaneHead(tr("Result"), "", self.form, self.column, self.export_button, 8, self.tabs)
         self.table = RecordView("sql.table", NO_COLUMNS, runner=self._read)
         self.table.setAccessibleName(tr("Rows of the answer"))
         self.table.placeRequested.connect(self.placeRequested)
@@ -495,6 +497,9 @@ class SqlPane(Pane):
         self._chart_generation += 1
         if answer is None or session is None:
             self.chart.show_nothing(tr("Ask a question first: its first column is the axis, its numbers are drawn."))
+            return
+        if not plot_library.loaded:
+            plot_library.load(self, self._draw_chart, lambda error: self.chart.show_nothing(str(error)))
             return
         form: Form = self.form.currentData()
         self.column.setVisible(form == "bars" and self.column.count() > 1)

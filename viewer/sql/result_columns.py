@@ -49,7 +49,9 @@ def meaning_of(name: str) -> str:
 def _column(column: ResultColumn, names: dict[str, str]) -> Column:
     name, kind = column.name, column.kind
     meaning = meaning_of(name)
-    result = Column(name, plain(name), 120, lambda row: _text(row, name), lambda row: row.get(name), elide="never")
+    result = Column(
+        name, plain(name), 120, lambda row: _text(row, name), lambda row: row.get(name), elide="never", is_literal=True
+    )
     match kind:
         case "integer":
             result = replace(result, right=True, mono=True, text=lambda row: number(row[name]))

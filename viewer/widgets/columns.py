@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
 from engine.errors import BadFilter
+from viewer.look.assets import tr
 from viewer.look.formats import clock, number, plain
 from viewer.look.topic_kinds import kind_words
 
@@ -81,8 +82,15 @@ class Column:
     hides: bool = False
     """The column is hidden, not just folded, while none of its values is visible."""
     filterable: bool = True
+    is_literal: bool = False
+    """The title is a name of the user's data: it is shown as it is."""
     term: Callable[[Record], str | None] | None = None
     """The condition that a cell makes if it is not simply "this field has this value"."""
+
+    @property
+    def head(self) -> str:
+        """The title as it is shown."""
+        return self.title if self.is_literal or not self.title else tr(self.title)
 
     def in_words(self, record: Record) -> str:
         """The full cell, with the meaning of its mark."""

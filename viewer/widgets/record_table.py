@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from viewer.look.assets import tr
 from viewer.widgets.columns import Column, Record, RecordKind, RowAppearance
 
 DISPLAY_ROLE = 0
@@ -157,8 +156,7 @@ class RecordTable(QAbstractTableModel):
 
     def head(self, section: int) -> str:
         """The title of a column, folded or not."""
-        title = self.kind.columns[section].title
-        return tr(title) if title else ""
+        return self.kind.columns[section].head
 
     def _display(self, number: int, section: int) -> str:
         look = self.look(number)

@@ -496,7 +496,7 @@ class TableColumns(QObject):
             name = column_id(column)
             if not name or name in self.kept.added:
                 continue
-            action = menu.addAction(tr(column.title) if column.title else name)
+            action = menu.addAction(column.head or name)
             action.setObjectName(f"columns.show.{name}")
             action.setCheckable(True)
             action.setChecked(name in names_shown)

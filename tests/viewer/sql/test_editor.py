@@ -47,10 +47,18 @@ def test_keys_of_the_sheet_are_signals(editor: Editor) -> None:
     steps: list[object] = []
     editor.olderRequested.connect(steps.append)
     editor.stopRequested.connect(lambda: steps.append("stop"))
+    editor.runRequested.connect(lambda: steps.append("run"))
     QTest.keyClick(editor, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     QTest.keyClick(editor, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
+    QTest.keyClicks(editor, "SELECT st")
     QTest.keyClick(editor, Qt.Key.Key_Escape)
-    assert steps == [1, -1, "stop"]
+    assert not editor.completer.popup().isVisible()
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+    QTest.keyClicks(editor, "o")
+    QTest.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert steps == [1, -1, "stop", "run"]
+    assert editor.toPlainText() == "SELECT sto"
+    assert not editor.completer.popup().isVisible()
 
 
 def test_wrong_characters_are_marked_until_the_text_changes(editor: Editor) -> None:

@@ -167,9 +167,8 @@ def test_a_chart_and_a_plan_are_tabs_of_the_answer(qapp: Any, tmp_path: Path) ->
     async def drive(pane: SqlPane, session: Any) -> None:
         pane.tabs.choose("chart")
         await ask(pane, EXAMPLES[0].text)
-        await wait_until_idle(session.jobs)
         assert (pane.form.currentData(), pane.column.count()) == ("bars", 2)
-        assert "Orders: " in pane.chart.accessibleDescription()
+        await wait_until(lambda: "Orders: " in pane.chart.accessibleDescription(), "the bars are drawn")
         await ask(pane, "SELECT storeTime, count(*) AS n FROM units GROUP BY 1")
         await wait_until_idle(session.jobs)
         assert pane.form.currentData() == "lines"
