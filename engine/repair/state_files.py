@@ -16,6 +16,7 @@ from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP, TABLES, load_table, read_table_file
 from engine.codec.cut_tables import whole_rows
+from engine.codec.message import MIN_UNIT_SIZE
 from engine.codec.queue_mappings import MAPPINGS_FILE, read_mappings
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import MOVED_FOLDER, parse_file_name, queue_file_name
@@ -309,6 +310,11 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
     if not patches:
         return None
     gains = sentence("a broker finds these files, and starts with them")
+    renamed_bytes = sum(
+        patch.size
+        for patch in patches
+        if isinstance(patch, MoveFile) and not patch.target.startswith((MOVED_FOLDER, "index/"))
+    )
     return Repair(
         FILES,
         mendable.FILES,
@@ -316,6 +322,7 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
         tuple(patches),
         gains,
         costs,
+        new_units=renamed_bytes // MIN_UNIT_SIZE,  # at most
     )
 
 

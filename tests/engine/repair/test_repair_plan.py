@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import golden_stores
 import pytest
@@ -12,6 +13,9 @@ from planted_faults import patch
 
 from engine.inspection.snapshot import open_store
 from engine.inspection.written_release import release_of
+from engine.mapped.disk import RealDisk
+from engine.patching.apply import apply_patches
+from engine.patching.patches import PatchList
 from engine.repair.repair_plan import lost_by, plan_repairs
 from engine.rules import mendable
 
@@ -119,3 +123,18 @@ def test_a_message_is_put_right_also_if_its_queue_is_lost(tmp_path):
     repairs = plan_repairs(root, None, "5.3")
     assert [repair.name for repair in repairs.repairs][:2] == ["log", "queues"]
     assert not {finding.id for finding in repairs.mended.findings} & {"CL01", "CQ03", "CQ10", "RP01"}
+
+
+def test_log_files_get_their_names_back_also_where_a_start_leaves_some_messages_out(golden, tmp_path):
+    """Two files of the log had each other's names, and a queue was lost as well. The renames were not offered, because
+    a start left more messages of the files that it can read again out of that queue; placeholders took their places.
+    """
+    root = Path(shutil.copytree(golden("late-queue-flush-5.5.1"), tmp_path / "store"))
+    whole = {file.name: file.read_bytes() for file in (root / "commitlog").iterdir()}
+    name, other = (f"{offset:020d}" for offset in (1_572_864, 2_097_152))
+    (root / "commitlog" / name).write_bytes(whole[other])
+    (root / "commitlog" / other).write_bytes(whole[name])
+    plan = plan_repairs(root, None, "5.5")
+    assert [repair.name for repair in plan.repairs][:1] == ["files"]
+    apply_patches(root, PatchList(plan.patches), RealDisk())
+    assert {file.name: file.read_bytes() for file in (root / "commitlog").iterdir()} == whole
