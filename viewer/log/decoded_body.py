@@ -51,7 +51,7 @@ def _guess_group(guessed: Guess) -> Group:
 
 
 def _error_lines(body: DecodedBody) -> tuple[Line, ...]:
-    return (Line("", plain(engine_words(body.error)), label=tr("problem"), tone="error"),)
+    return (Line("", plain(engine_words(body.error)), tone="error"),)  # a sentence has the full width
 
 
 class _Tree:
