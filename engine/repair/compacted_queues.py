@@ -115,8 +115,13 @@ class _QueueFiles:
     def mend(self) -> None:
         """Add the patches of this queue."""
         pairs: list[_Pair] = []
-        for file in self._log_files:
-            pair = self._laid_out(file) if file.size <= MAX_FILE_BYTES else None
+        logs = {file.start_offset: file for file in self._log_files}
+        for start in sorted({*logs, *self._queue_files}):
+            if start not in logs:
+                restored = self._of_queue_file(start)
+                pairs += [restored] if restored is not None else []
+                continue
+            pair = self._laid_out(logs[start]) if logs[start].size <= MAX_FILE_BYTES else None
             if pair is None:
                 return
             pairs.append(pair)
@@ -171,6 +176,24 @@ class _QueueFiles:
             if is_numbered and item.queue_offset > last_number:
                 yield item.queue_offset, (self._log.read(item.offset, item.size), item)
                 last_number = item.queue_offset
+
+    def _of_queue_file(self, start: int) -> _Pair | None:
+        """Return a file of the log that is lost, with the messages that the entries of its queue file name; None if the
+        commit log has none of them.
+        """
+        messages: dict[int, tuple[bytes, Unit]] = {}
+        log_bytes, queue_bytes = self._sizes()
+        if not log_bytes or not queue_bytes:
+            return None
+        for entry in self._entries(start):
+            if entry.queue_offset >= self._next_offset:
+                self._restore(messages, entry.queue_offset)
+        pair = _Pair(start, log_bytes, queue_bytes)
+        for number, (raw, unit) in sorted(messages.items()):
+            if not pair.add(raw, unit):
+                return None
+            self._next_offset = number + 1
+        return pair if messages else None
 
     def _is_stored(self, unit: Unit) -> bool:
         """Return True if the commit log has this very message at the queue offset that the unit says."""
@@ -253,11 +276,19 @@ class _QueueFiles:
         if self._store.config is not None:
             config = self._store.config
             queue_bytes = config.compaction_cq_mapped_file_size // BATCH_CQ_UNIT_SIZE * BATCH_CQ_UNIT_SIZE
-            log_bytes = max(config.compaction_mapped_file_size // queue_bytes, 5) * queue_bytes
+            log_bytes = _log_file_bytes(config.compaction_mapped_file_size, queue_bytes)
         for queue in self._store.compacted_queues():
             log_bytes = next((file.size for file in queue.log.files if file.size), log_bytes)
             queue_bytes = next((file.size for file in queue.queue.files if file.size), queue_bytes)
         return log_bytes, queue_bytes
+
+
+def _log_file_bytes(configured: int, queue_bytes: int) -> int:
+    """Return the bytes of a log file: a multiple of those of a queue file (CompactionLog.getCompactionLogSize)."""
+    count, rest = divmod(configured, queue_bytes)
+    if count < 5:
+        return queue_bytes * 5
+    return queue_bytes * (count if 0 < rest < queue_bytes // 2 else count + 1)
 
 
 def _content(name: str, file: ReadOnlyFile | None, new: bytes, size: int, why: str) -> Iterator[Patch]:

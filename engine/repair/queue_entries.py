@@ -127,7 +127,7 @@ def _queue_patches(
         numbers, rows, times = entries.joined()
         if len(numbers) > 1 and int(np.diff(numbers).min()) < 1:
             continue  # two messages claim one queue offset: which of them is right cannot be told from the log
-        if entries.is_light and not _are_numbered(queues[key], numbers, rows):
+        if entries.is_light and not _are_numbered(queues[key], numbers, rows, has_first=store.log.min_offset <= 0):
             continue
         keeps_tags = f"{key[0]}/{key[1]}" not in tags_named
         reader = queues[key].reader
@@ -139,12 +139,13 @@ def _queue_patches(
     return patches, mended
 
 
-def _are_numbered(queue: PlainQueue, numbers: NDArray[np.int64], rows: NDArray[np.void]) -> bool:
+def _are_numbered(queue: PlainQueue, numbers: NDArray[np.int64], rows: NDArray[np.void], *, has_first: bool) -> bool:
     """Return True if the entries of a light queue are at the numbers that the messages say. A broker appends them one
-    behind the other, whatever the messages say.
+    behind the other, whatever the messages say; both are the same if the log ``has_first``, its first message, and the
+    messages count from 0 without a gap.
     """
     is_gapless = len(numbers) < 2 or int(np.diff(numbers).max()) == 1
-    if not queue.files or queue.reader is None:
+    if not queue.files or queue.reader is None or (is_gapless and has_first and int(numbers[0]) == 0):
         return is_gapless
     stored = stored_entries(queue.reader, np.arange(queue.reader.raw_end // CQ_UNIT_SIZE))
     is_used = (stored["size"] > 0) & np.isin(stored["physical_offset"], rows["physical_offset"])

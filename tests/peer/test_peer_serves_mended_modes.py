@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import shutil
 import socket
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import mode_campaign
 import peer
 import pytest
 import repair_rounds
+import timer_campaign
 from mended_stores import mend, records
 from mode_campaign import MODES
 
@@ -94,6 +96,55 @@ def test_a_consumer_gets_all_that_can_be_had(
         shutil.rmtree(store)
     for name, counts in table.items():
         print(mode, release, "|", name, "|", dict(counts), flush=True)
+    assert not wrong
+
+
+@pytest.mark.full_form
+@pytest.mark.parametrize("release", MODES["compacted"])
+def test_each_timer_is_delivered_once(request: pytest.FixtureRequest, tmp_path: Path, release: str) -> None:
+    """The timer of the real store goes on: it delivers what is overdue, nothing twice, and keeps what is not due."""
+    first_seed, rounds = (request.config.getoption(name) for name in ("--peer-seed", "--peer-rounds"))
+    if release not in peer.RELEASES:
+        pytest.skip("PEER_RELEASES=all takes this release, too")
+    partner = peer.Peer(release, tmp_path)
+    table: dict[str, Counter[str]] = {}
+    wrong: list[str] = []
+    for seed in range(first_seed, first_seed + rounds):
+        store, plan = tmp_path / f"store-{seed}", timer_campaign.shape(seed)
+        partner.write(plan, store)
+        config = ("--config", configuration(plan, tmp_path))
+        plan["servicesUntil"] += timer_campaign.OVERDUE_MS
+        undamaged = timer_campaign.deliveries(partner.consume(plan, store, 0))
+        repeated = {key for key, count in undamaged.items() if count > 1}
+        for name, plant in timer_campaign.KINDS.items():
+            rng = random.Random(f"timers {release} {name} {seed}")
+            damaged, copy = tmp_path / "damaged", tmp_path / "mended"
+            shutil.copytree(store, damaged)
+            if rng.random() < 0.5:
+                (damaged / "abort").touch()
+            plant(rng, damaged)
+            lines, mended = mend(rng, damaged, copy, config)
+            counts = table.setdefault(name, Counter())
+            counts["states"] += 1
+            counts["mended"] += any(line["type"] == "repair" for line in lines)
+            lost = timer_campaign.far_keys(plan) - timer_campaign.waiting_in_log(mended) if counts["mended"] else set()
+            try:
+                until = max(plan["servicesUntil"], int(time.time() * 1000) + 3000)
+                rows = partner.consume({**plan, "servicesUntil": until}, mended, 0)
+                errors = timer_campaign.disagreements(plan, rows, repeated) + unplanned(lines, mended, config)
+            except AssertionError as error:
+                errors = [str(error)[-1500:]]
+            errors += [f"nothing waits for {sorted(lost)[:5]}"] if lost else []
+            counts["delivered"] += len(timer_campaign.due_keys(plan))
+            if errors:
+                counts["wrong"] += 1
+                wrong.append(f"timers {release} seed {seed} {name}: {errors[:4]} ({len(errors)})")
+                print(wrong[-1], flush=True)
+            shutil.rmtree(damaged)
+            shutil.rmtree(copy, ignore_errors=True)
+        shutil.rmtree(store)
+    for name, counts in table.items():
+        print("timers", release, "|", name, "|", dict(counts), flush=True)
     assert not wrong
 
 

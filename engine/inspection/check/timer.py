@@ -144,7 +144,8 @@ class _Timers:
             )
             evidence = {"expected": timer.TIMER_CHECK_SIZE, "found": None, "messages": self.queue_end}
             command = f"cp REPLICA/config/timercheck {STORE}/config/"
-            yield rules.TM01.finding(text, path, None, evidence, self._light, kind="gone", command=command)
+            severity = None if self.queue_end else self._light  # a broker makes the file when it starts
+            yield rules.TM01.finding(text, path, None, evidence, severity, kind="gone", command=command)
             return
         if self.check.queue_offset <= self.queue_end:
             return

@@ -14,7 +14,7 @@ from engine.inspection.check.compaction import findings
 from engine.mapped.disk import RealDisk
 from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
-from engine.repair.compacted_queues import repair_compacted
+from engine.repair.compacted_queues import _log_file_bytes, repair_compacted
 from engine.repair.repair import Repair
 
 pytestmark = pytest.mark.golden
@@ -87,11 +87,26 @@ def test_a_lost_queue_folder_is_written_again(store):
     assert content(store) == before
 
 
-@pytest.mark.parametrize("lost", ["compactionLog", "both"])
-def test_a_lost_log_gets_all_messages_that_the_commit_log_has(store, lost):
+def test_a_lost_file_of_the_log_gets_the_messages_that_its_queue_file_names(store):
+    """Its queue file was removed, and its messages were missing in front of the others."""
+    before = content(store)
+    part(store, "compactionLog", 0).unlink()
+    assert "CM02" in rules(store)
+    assert mended(store) is not None
+    assert content(store) == before
+
+
+def test_a_lost_log_gets_the_messages_that_its_queue_names(store):
+    before = content(store)
     shutil.rmtree(folder(store, "compactionLog"))
-    if lost == "both":
-        shutil.rmtree(folder(store, "compactionCq"))
+    assert "CM03" in rules(store)
+    assert mended(store) is not None
+    assert content(store) == before
+
+
+def test_a_lost_queue_gets_all_messages_that_the_commit_log_has(store):
+    for name in ("compactionLog", "compactionCq"):
+        shutil.rmtree(folder(store, name))
     assert "CM03" in rules(store)
     assert mended(store) is not None
     assert rules(store) == {"CM01"}
@@ -112,6 +127,14 @@ def test_without_any_file_only_a_configuration_says_how_long_they_are(store):
     config = MessageStoreConfig(compaction_mapped_file_size=276_000, compaction_cq_mapped_file_size=46_000)
     assert mended(store, config) is not None
     assert rules(store) == {"CM01"}
+
+
+@pytest.mark.parametrize(
+    ("configured", "expected"), [(46_000, 50_600), (47_000, 46_000), (49_000, 50_600), (10_000, 23_000)]
+)
+def test_files_of_the_log_are_as_long_as_a_broker_makes_them(configured, expected):
+    """A configured length that is a multiple of the queue file's gives one more of these: no message was served."""
+    assert _log_file_bytes(configured, 4600) == expected
 
 
 def test_a_healthy_store_is_left_alone(store):

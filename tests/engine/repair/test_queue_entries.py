@@ -220,7 +220,11 @@ def test_entries_of_another_light_queue_are_replaced(light_store):
     before = queue_files(light_store)
     (file,) = (light_store / LIGHT).iterdir()
     other = next(path for path in sorted((light_store / "consumequeue").glob("%LMQ%*/0/*")) if path != file)
-    file.write_bytes(other.read_bytes()[:200] + file.read_bytes()[200:])
+    own = file.read_bytes()
+    file.write_bytes(other.read_bytes()[:200] + own[200:])
+    assert main(["repair", str(light_store), "--apply", "--yes", "--quiet"]) == 0
+    assert queue_files(light_store) == before
+    file.write_bytes((own[100:].rstrip(b"\0")).ljust(len(own), b"\0"))  # all with one shift, as of a later file
     assert main(["repair", str(light_store), "--apply", "--yes", "--quiet"]) == 0
     assert queue_files(light_store) == before
 
