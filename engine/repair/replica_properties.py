@@ -1,8 +1,9 @@
 """Properties of messages that were overwritten or written only in part, taken from a replica
 (docs/formats/repair.md#from).
 
-No CRC covers them, so nothing in the store itself brings them back. A replica's message counts as the same one if it is
-at the same physical offset and differs in its properties only.
+No CRC covers them, so nothing in the store itself brings them back. Zeros show them (CL04), else an entry of the index
+(IX06) or of a queue (CQ09) that was made of other keys or tags. A replica's message counts as the same one if it is at
+the same physical offset and differs in its properties only.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from engine.patching.patches import WriteBytes
 from engine.rules.findings import Finding
 from engine.sentences import sentence
 
-RULE = "CL04"
+_PLACES = {"CL04": ("", ""), "CQ09": ("expected", "physicalOffset"), "IX06": ("found", "phyOffset")}
+"""Part and field of a finding's evidence that name the message; empty: the offset of the finding does."""
+RULES = frozenset(_PLACES)
 ZERO = b"\0"
 
 
 def property_patches(
     store: StoreSnapshot, paths: Sequence[str | Path], findings: Iterable[Finding], name: str
 ) -> Iterator[tuple[WriteBytes, Unit]]:
-    """Yield a patch for each message of :data:`RULE` that a store or log file at ``paths`` has, and that message."""
-    offsets = [finding.offset for finding in findings if finding.id == RULE and finding.offset is not None]
+    """Yield a patch for each message of :data:`RULES` that a store or log file at ``paths`` has, and that message."""
+    offsets = sorted({offset for finding in findings if (offset := _message_of(finding)) is not None})
     for path in paths if offsets else ():
         with suppress(StoreError), open_store(path) as replica:
             for offset in list(offsets):
@@ -36,6 +39,18 @@ def property_patches(
                 if patch is not None:
                     offsets.remove(offset)
                     yield patch
+
+
+def _message_of(finding: Finding) -> int | None:
+    """Return the physical offset of the message whose properties a finding doubts; None if it doubts none."""
+    if finding.id not in _PLACES:
+        return None
+    part, name = _PLACES[finding.id]
+    if not part:
+        return finding.offset
+    evidence = finding.evidence.get(part)
+    offset = evidence.get(name) if isinstance(evidence, dict) else None
+    return offset if isinstance(offset, int) else None
 
 
 def _patch(store: StoreSnapshot, replica: StoreSnapshot, offset: int, name: str) -> tuple[WriteBytes, Unit] | None:

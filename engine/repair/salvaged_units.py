@@ -107,7 +107,7 @@ def _as_repair(patches: list[Patch], filled: list[str], left_out: int) -> Repair
         "{n:,} messages are left out: patches have at most 512 MiB; copy whole files of the replica instead",
         n=left_out,
     )
-    rules = mendable.LOG | mendable.MISSING_FILES | mendable.LENGTHS | {"CL11", replica_properties.RULE}
+    rules = mendable.LOG | mendable.MISSING_FILES | mendable.LENGTHS | {"CL11"} | replica_properties.RULES
     title = sentence("Fill holes of the commit log with the messages that were there")
     new_units = len(filled)  # a start that cuts the log in front of them loses them again: that is not worse than today
     return Repair(NAME, rules, title, tuple(patches), gains, costs if left_out else "", new_units=new_units)

@@ -20,21 +20,26 @@ pytestmark = pytest.mark.golden
 ZEROS = 36
 
 
-def damaged_copy(golden: Path, root: Path) -> tuple[Path, Unit]:
-    """Return a copy of a store with zeros in the middle of the properties of one message, and that message."""
+def damaged_copy(golden: Path, root: Path, damage: bytes = bytes(ZEROS)) -> tuple[Path, Unit]:
+    """Return a copy of a store with ``damage`` in the middle of the properties of one message, and that message."""
     shutil.copytree(golden, root)
     with open_store(root) as store:
         unit = next(
             unit
             for unit in store.units(crc=False)
-            if isinstance(unit, Unit) and unit.keys and len(unit.properties_raw) > ZEROS + 30 and unit.offset > 50_000
+            if isinstance(unit, Unit)
+            and unit.keys
+            and len(unit.properties_raw) > ZEROS + 30
+            and len(unit.properties_raw) - unit.properties_raw.index(b"UNIQ_KEY") > ZEROS + 20
+            and unit.offset > 50_000
         )
         file = store.log.sequence.find(unit.offset)
         assert file is not None
-        path, position = Path(file.path), unit.end - file.start_offset - len(unit.properties_raw) + 20
+        begin = unit.properties_raw.index(b"UNIQ_KEY") + 12
+        path, position = Path(file.path), unit.end - file.start_offset - len(unit.properties_raw) + begin
     with path.open("r+b") as data:
         data.seek(position)
-        data.write(bytes(ZEROS))
+        data.write(damage)
     return root, unit
 
 
@@ -63,6 +68,17 @@ def test_a_replica_brings_the_properties_back_byte_for_byte(golden, tmp_path: Pa
     apply_patches(root, PatchList(answer.patches), RealDisk())
     for file in sorted((replica / "commitlog").iterdir()):
         assert (root / "commitlog" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_properties_that_only_the_index_doubts_come_back_too(golden, tmp_path: Path) -> None:
+    """Other letters in a key are no damage that the log shows: repair made the index agree with them."""
+    replica = golden("broker-orders-5.5.1")
+    root, unit = damaged_copy(replica, tmp_path / "store", b"%" * 12)
+    answer = plan(root, replica)
+    assert {finding.id for finding in answer.current.findings} == {"IX06"}
+    assert [repair.name for repair in answer.repairs] == ["real-messages"]
+    assert f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" in answer.repairs[0].gains
+    assert answer.mended.findings == ()
 
 
 def test_the_message_of_another_log_at_the_same_offset_is_not_taken(golden, tmp_path: Path) -> None:
