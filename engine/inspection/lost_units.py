@@ -6,10 +6,11 @@ entries and from the next readable item (:mod:`engine.codec.salvage`).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engine.codec.message import Unit
 from engine.codec.salvage import Entry, FieldFault, Salvage, salvage, salvage_overwritten
@@ -173,16 +174,25 @@ def entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int) 
             continue
 
 
+class _PointsIntoLog(Protocol):
+    @property
+    def physical_offset(self) -> int: ...
+
+
+def _first_into(start: int, lower: int, upper: int, read_entry: Callable[[int], _PointsIntoLog | None]) -> int:
+    """Return the number of the first entry in [lower, upper) that does not point in front of ``start``."""
+
+    def is_not_before(number: int) -> bool:
+        entry = read_entry(number)
+        return entry is None or entry.physical_offset >= start
+
+    return lower + bisect_left(range(lower, max(upper, lower)), True, key=is_not_before)
+
+
 def _of_batch_queue(queue: QueueReader, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:
     lower = max(queue.sequence.min_offset, 0) // queue.unit_size
-    upper = end = max((file.end_offset for file in queue.files), default=0) // queue.unit_size
-    while lower < upper:
-        middle = (lower + upper) // 2
-        batch = queue.batch(middle)
-        if batch is not None and batch.physical_offset < start:
-            lower = middle + 1
-        else:
-            upper = middle
+    end = max((file.end_offset for file in queue.files), default=0) // queue.unit_size
+    lower = _first_into(start, lower, end, queue.batch)
     for number in range(lower, min(end, lower + max_entries)):
         batch = queue.batch(number)
         if batch is None or batch.physical_offset >= stop:
@@ -203,14 +213,8 @@ def _of_queue(queue: AnyQueue, start: int, stop: int, max_entries: int) -> Itera
         lower = queue.min_offset
     else:
         lower = max(queue.sequence.min_offset, 0) // queue.unit_size
-    upper = end = queue.raw_end // queue.unit_size
-    while lower < upper:
-        middle = (lower + upper) // 2
-        entry = queue.entry(middle)
-        if entry is not None and entry.physical_offset < start:
-            lower = middle + 1
-        else:
-            upper = middle
+    end = queue.raw_end // queue.unit_size
+    lower = _first_into(start, lower, end, queue.entry)
     last = min(end, lower + max_entries)
     entries = queue.stored_entries(lower, last) if isinstance(queue, RocksQueueReader) else queue.entries(lower, last)
     for entry in entries:
