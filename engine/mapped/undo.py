@@ -42,6 +42,16 @@ class CannotUndo(StoreError):
     """The store cannot be restored; nothing was changed."""
 
 
+def refuse_other_store(journal: BackupJournal, root: Path) -> None:
+    """Raise :class:`CannotUndo` if the folder belongs to another store than ``root``."""
+    real = root.resolve()
+    if str(real) != journal.store and real.stat().st_ino != journal.inode:
+        raise CannotUndo(
+            sentence("what is kept here belongs to {store}, not to {real}", store=journal.store, real=real),
+            file=str(journal.folder),
+        )
+
+
 def check(journal: BackupJournal, root: Path) -> None:
     """Raise :class:`CannotUndo` if the folder belongs to another store, something saved is missing or damaged, or
     the store has changed since.
@@ -49,19 +59,14 @@ def check(journal: BackupJournal, root: Path) -> None:
     Nothing is written. The caller holds the store's lock. Raises ``OSError`` too.
 
     """
-    real = root.resolve()
-    if str(real) != journal.store and real.stat().st_ino != journal.inode:
-        raise CannotUndo(
-            sentence("what is kept here belongs to {store}, not to {real}", store=journal.store, real=real),
-            file=str(journal.folder),
-        )
+    refuse_other_store(journal, root)
     for name, was in journal.files.items():
         _check_kept(journal, name, was)
     for name, inode in journal.trees.items():
         if inode is not None and _present_place(journal, root, name, inode) is None:
             text = sentence("the folder {name} as it was is missing", name=name)
             raise CannotUndo(text, file=str(journal.folder / TREES / name))
-    if journal.trees and journal.folder.stat().st_dev != real.stat().st_dev:
+    if journal.trees and journal.folder.stat().st_dev != root.stat().st_dev:
         raise CannotUndo(
             sentence("whole folders are kept here: expected the file system of the store"), file=str(journal.folder)
         )

@@ -397,6 +397,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
     """
     backup = read(Path(args.undo))
     root = _store_of_backup(args.store, backup)
+    backup_undo.refuse_other_store(backup, root)
     files, size = backup.amount
     record: dict[str, Any] = {
         "type": "undone",

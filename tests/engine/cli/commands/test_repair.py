@@ -124,6 +124,17 @@ def test_a_kill_behind_the_last_change_is_named_until_nothing_is_left_to_mend(tm
     assert main(["check", str(root), "--quiet"]) == 0
 
 
+def test_a_backup_of_another_store_is_refused_also_if_it_was_restored_before(broken, tmp_path, capsys):
+    """It said that this store was restored before, and exited with 0."""
+    other = healthy().write(tmp_path / "other")
+    assert main(["repair", str(broken), "--apply", "--yes"]) == 0
+    (folder,) = kept_in(tmp_path)
+    for _ in range(2):
+        assert main(["repair", str(other), "--undo", str(folder), "--yes"]) == 3
+        assert "belongs to" in capsys.readouterr().err
+        assert main(["repair", str(broken), "--undo", str(folder), "--yes"]) == 0
+
+
 def test_patches_are_saved_and_used_again(broken, tmp_path, capsys):
     patches = tmp_path / "patches.json"
     assert main(["repair", str(broken), "--save", str(patches), "--finding", "CQ09"]) == 0
