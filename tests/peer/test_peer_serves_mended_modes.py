@@ -55,8 +55,10 @@ def test_a_consumer_gets_all_that_can_be_had(
     for seed in range(first_seed, first_seed + rounds):
         store, plan = tmp_path / f"store-{seed}", mode_campaign.shape(mode, seed, release, is_short=rounds == 1)
         partner.write(with_own_port(mode_campaign.while_written(mode, plan)), store)
+        mode_campaign.finish_compaction(store)
         mode_campaign.write_topics(store, plan)
         before = {False: mode_campaign.served(partner.consume(with_own_port(plan), store, 0))}
+        assert before[False].is_loaded
         units = repair_rounds.units_of(store)
         config = ("--config", configuration(plan, tmp_path))
         for kind in mode_campaign.kinds_of(mode):
