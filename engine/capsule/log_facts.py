@@ -31,7 +31,7 @@ Bool = npt.NDArray[np.bool_]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 MAX_UNITS: Final = 1 << 23
-"""Units whose facts stay in memory, some 36 bytes each."""
+"""Units whose facts stay in memory, some 50 bytes each."""
 _ROWS: Final = 4096
 _LOG_FILE = re.compile(rf"(?:^commitlog|(?:^|/){FOLDER_PREFIX}[^/]+/data)/(\d{{20}})")
 _OUTER_QUANTILE = 0.01

@@ -190,7 +190,7 @@ class ConversationModel:
 
     def end(self, answer: ConversationAnswer) -> None:
         """Take an answer."""
-        self.running, self.answer = False, answer
+        self.running, self.answer, self.error = False, answer, ""
 
     def fail(self, error: str) -> None:
         """Note why there is no answer."""
