@@ -295,8 +295,8 @@ class UndispatchedUnits:
             yield from self.files_instead_of_folders(lost)
 
     def files_instead_of_folders(self, keys: Iterable[Key]) -> Iterator[Finding]:
-        """DK01: a file has the name of a folder that these queues need. A broker cannot make their files then: it does
-        not serve the queue, and a start that has to fill it tries again for 30 s a message.
+        """DK01: a file has the name of a folder that these queues need. A broker cannot make their files then, and does
+        not serve the queue.
         """
         paths = self._store.paths
         if paths is None or self._in_rocksdb:
