@@ -36,6 +36,7 @@ from viewer.cluster.lessons_panel import LessonsSidebar
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import item_links, link_of, why_not
 from viewer.cluster.markdown import lessons_markdown, markdown
+from viewer.cluster.offset_box import OffsetBox
 from viewer.cluster.plan import ROW
 from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
@@ -377,6 +378,8 @@ class ClusterPane(Pane):
             "live.now": self.go_live,
             "live.pause": self.pause_now,
         } | self.clients.possible_commands()
+        if self.model.state is not None and not self.model.recording and self.model.is_own:
+            commands["cluster.offsets"] = self.ask_offsets
         if self.model.state is not None and self.beside.offered:
             commands["cluster.lessons"] = self.bring_lessons
         if self.tabs.key == "rebalance":
@@ -481,6 +484,23 @@ class ClusterPane(Pane):
         for address in self._settings.clusters if self._settings is not None else []:
             menu.addAction(address).triggered.connect(partial(self._ask, address))
         menu.popup(self.address.mapToGlobal(QPoint(0, self.address.height())))
+
+    def ask_offsets(self) -> OffsetBox | None:
+        """Show the box that moves a group's offsets, for what is chosen in the picture."""
+        watch, settings = self.watch, self._settings
+        if watch is None or settings is None or not self.model.is_own:
+            return None
+        box = OffsetBox(self.model.addresses, watch.access, watch.ask, settings.lab_folder.parent / "offsets", self)
+        chosen = self.model.chosen
+        topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
+        group = self.model.find_group(self.model.leading)
+        if group is not None and not topic:
+            topic = next(iter(group.group.subscriptions), "")
+        box.fill(group.name if group is not None else "", topic)
+        box.operationDone.connect(self.operationDone)
+        box.operationDone.connect(lambda *_: self.read_again())
+        box.open()
+        return box
 
     def pause_now(self) -> None:
         """Pause reading, or continue."""

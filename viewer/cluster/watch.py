@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from PySide6.QtCore import QObject, Signal
 
@@ -73,6 +73,16 @@ class ClusterWatch(QObject):
     def access(self) -> AccessFiles:
         """Return the account and TLS files in use; the user's own clients use them, too."""
         return self.own.access
+
+    def ask(
+        self, target: str, arguments: tuple[object, ...], finished: Callable[[Any, Exception | None], None]
+    ) -> None:
+        """Run a function of the worker beside the readings; ``finished`` gets its value or its error."""
+
+        def settle(value: object, error: Exception | None) -> None:
+            finished(value, None if isinstance(error, Cancelled) else error)
+
+        self._worker.request(target, arguments, lambda _items: None, lambda *_: None, settle)
 
     def command_line(self) -> str:
         """Return the command that reads the same cluster."""

@@ -718,6 +718,16 @@ COMMANDS = (
         noted=False,
     ),
     Command(
+        "cluster.offsets",
+        words("Move the offsets of a group…"),
+        "Analyse",
+        IN_FRONT,
+        keys=("Ctrl+Alt+V",),
+        needs=False,
+        tip=words("On a cluster that you declared to be yours"),
+        noted=False,
+    ),
+    Command(
         "cluster.lessons",
         words("Lessons of the cluster"),
         "Lab",

@@ -341,6 +341,7 @@ VALUES = frozenset(
         "requestTalk",
         "frame",
         "conversationHit",
+        "offsetMove",
         "servedCode",
         "servedClient",
     )

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +21,10 @@ from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.client.errors import ClientError
 from engine.client.offset_moves import TO_END, GroupOffsets, OffsetMove
+from engine.client.offset_undo import read_undo, undo_name, undo_record, write_undo
 from engine.client.routes import MessageQueue
 from engine.english import number_of
-from engine.errors import CannotRead, StoreError, UsageError, cause_of
-from engine.files.atomic_file import sync_folder
+from engine.errors import CannotRead, UsageError, cause_of
 from engine.remoting.answers import UnexpectedAnswer
 from engine.sentences import sentence
 
@@ -42,7 +38,6 @@ COLUMNS = (
     Column("Never", "never", "number"),
     Column("Result", "result", "prose"),
 )
-_UNDO_TYPE, _UNDO_VERSION = "offsetUndo", 1
 
 
 def register(commands: Any) -> None:
@@ -186,7 +181,7 @@ def _clone(args: argparse.Namespace, out: Output) -> int:
 
 
 def _restore(args: argparse.Namespace, out: Output) -> int:
-    undo = _read_undo(args.file)
+    undo = read_undo(args.file)
     rows = [(MessageQueue(row["topic"], row["brokerName"], row["queueId"]), row["offset"]) for row in undo["offsets"]]
 
     async def request(offsets: GroupOffsets) -> _Request:
@@ -238,8 +233,8 @@ async def _plan_and_apply(
     if not ask_consent(args, lines, "Set them?", empty_log=None, what_it_does=what):
         return 2
     moves = await offsets.plan(group, request.targets)  # the group may have gone on meanwhile
-    undo_file = args.undo_file or Path(_undo_name(group))
-    _write_undo(undo_file, _undo_record(args.command, name_servers, group, moves))
+    undo_file = args.undo_file or Path(undo_name(group))
+    write_undo(undo_file, undo_record(args.command, name_servers, group, moves))
     failures = await offsets.apply(group, moves, request.timestamp)
     for move in moves:
         result = failures.get(move.queue, "set" if move.changes else "unchanged")
@@ -334,45 +329,3 @@ def _sums(moves: Sequence[OffsetMove]) -> str:
         f"{number_of(again, 'message comes', 'messages come')} again, "
         f"{number_of(never, 'message never comes', 'messages never come')}"
     )
-
-
-def _undo_name(group: str) -> str:
-    now = datetime.now()  # noqa: DTZ005  a name in the user's time
-    return f"{re.sub('[^A-Za-z0-9_-]', '_', group)}.offsets-{now:%Y%m%d-%H%M%S-%f}.json"
-
-
-def _undo_record(command: str, name_servers: list[str], group: str, moves: Sequence[OffsetMove]) -> dict[str, Any]:
-    return {
-        "type": _UNDO_TYPE,
-        "version": _UNDO_VERSION,
-        "time": time.time_ns() // 1_000_000,
-        "command": command,
-        "nameServers": name_servers,
-        "group": group,
-        "offsets": [{**move.queue.record(), "offset": move.old} for move in moves if move.changes],
-    }
-
-
-def _write_undo(path: Path, record: dict[str, Any]) -> None:
-    """Write a new file, and return when it is on the disk."""
-    with path.open("x", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    sync_folder(path.resolve().parent)
-
-
-def _read_undo(path: Path) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads(path.read_bytes())
-        if record["type"] != _UNDO_TYPE or record["version"] != _UNDO_VERSION:
-            raise ValueError(record["type"])
-        str(record["group"]), list(record["nameServers"])
-        for row in record["offsets"]:
-            str(row["topic"]), str(row["brokerName"]), int(row["queueId"]), row["offset"]
-    except OSError as error:
-        raise StoreError(error.strerror or str(error), file=str(path)) from error
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(sentence("expected an undo file of offsets"), file=str(path)) from None
-    return record
