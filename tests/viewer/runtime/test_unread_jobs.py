@@ -32,6 +32,7 @@ END = 1 << 40
 NOWHERE = SearchTerm("text", "nowhere to be found")
 Args = Callable[[Path], tuple[Any, ...]]
 JOBS: dict[str, tuple[str, Args]] = {
+    "runtime.histogram_work:read": ("commitlog", lambda _tmp: ("", 0)),
     "log.count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
     "log.export_work:export": ("commitlog", lambda tmp: (ExportPlan(tmp / "rows.jsonl"), 0, 0, END)),
     "log.resend_work:plan": ("commitlog", lambda tmp: (ResendChoice("127.0.0.1:1", tmp / "sent", where="false"), 0)),

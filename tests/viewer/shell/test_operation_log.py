@@ -56,6 +56,7 @@ def test_without_a_store_there_is_no_command_line_and_the_log_is_bounded(qtbot, 
 
 NO_VIEW = {
     "view.inspector": "a part of the log's side, kept with the layout",
+    "view.histogram": "a part of the Log and Queues views, kept with the settings",
     "view.tree": "a part of the window, kept with the layout",
     "view.follow": "a state of the view in front",
     "view.operations": "this log itself",

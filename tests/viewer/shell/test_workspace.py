@@ -61,6 +61,7 @@ class FakeOpenStore(QObject):
     """A store that is open."""
 
     patchesEdited = Signal(object)  # noqa: N815 (named as the session names it)
+    decodingSaveRequested = Signal(object)  # noqa: N815
 
     def __init__(self, path: Path, jobs: Jobs) -> None:
         super().__init__()
@@ -71,6 +72,10 @@ class FakeOpenStore(QObject):
         self.findings_complete = True
         self.survey = None
         self.name = path.name
+        self.decoding_rules: tuple[object, ...] = ()
+
+    def use_decoding_rules(self, rules: tuple[object, ...]) -> None:
+        self.decoding_rules = rules
 
 
 class Window(QMainWindow):
