@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from html import escape
 
 from PySide6.QtCore import QRegularExpression, QUrl, Signal
-from PySide6.QtGui import QMouseEvent, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import (
+    QFocusEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
 from PySide6.QtWidgets import QTextBrowser, QTextEdit
 
 from viewer.conversation.conversation_model import body_lines, step_chip, step_facts, step_heading
@@ -171,6 +180,25 @@ class ReadingText(QTextBrowser):
     def _follow_link(self, link: QUrl) -> None:
         if link.scheme() == "log":
             self.placeRequested.emit(places.log(int(link.path())))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the text, and a frame around it while it has the focus."""
+        super().paintEvent(event)
+        if self.hasFocus():
+            painter = QPainter(self.viewport())
+            painter.setPen(QPen(C("accent"), 2))
+            painter.drawRect(self.viewport().rect().adjusted(1, 1, -1, -1))
+            painter.end()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show the frame."""
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Remove the frame."""
+        super().focusOutEvent(event)
+        self.viewport().update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
