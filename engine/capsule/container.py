@@ -219,10 +219,12 @@ class CapsuleReader:
         data = os.pread(self.descriptor, HEADER_BYTES, 0)
         if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
             raise self.bad(0, sentence("expected a capsule, found something else"))
-        _, version, _, offset, stored, unpacked, crc = _HEADER.unpack(data)
-        if not 1 <= version <= VERSION:
+        _, written_version, _, offset, stored, unpacked, crc = _HEADER.unpack(data)
+        if not 1 <= written_version <= VERSION:
             problem = sentence(
-                "expected a capsule of version 1 to {known}, found version {found}", known=VERSION, found=version
+                "expected a capsule of version 1 to {known}, found version {found}",
+                known=VERSION,
+                found=written_version,
             )
             raise self.bad(len(MAGIC), problem)
         if unpacked > MAX_DIRECTORY_BYTES:

@@ -42,6 +42,7 @@ OTHER_LISTS = {
     "engine/pipeline/unit_batches.py": "who makes the columns that are no numbers",
     "engine/sql/entry_relations.py": "columns of queue entries",
     "engine/query/parse.py": "what people write in place of a field's name",
+    "viewer/sql/result_columns.py": "names of columns whose values lead to a place",
     "viewer/compare/pair_columns.py": "the table of two stores: which columns of each, how wide",
     "viewer/log/columns.py": "the table of units: which columns, in which order, how wide",
     "viewer/log/export_work.py": "CSV and Markdown: which columns, in the order in which a person reads them",
