@@ -55,7 +55,7 @@ async def cluster(window, names):
     await until(lambda: (client := model.find_client("billing", slow.client_id)) and (client.lag or 0) > 900, 300)
     pane.choose(Selection("client", slow.client_id, "billing"))
     await save(window, "cluster")
-    pane.clients.end(kill=True)
+    pane.clients.end_selected(kill=True)
     pane.tabs.choose("rebalance")
     pane.choose(Selection("group", "billing"))
     await until(lambda: any(step.departed and step.moved for step in pane.rebalance.line.steps))
