@@ -15,6 +15,7 @@ from engine.client.instance import ClientInstance
 from engine.client.routes import MASTER, READ, MessageQueue
 from engine.codec.config_tables import consumer_offsets
 from engine.codec.json_dialect import ObjectKey, parse
+from engine.errors import UsageError
 from engine.remoting.answers import json_object, member_object, reading
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.frame import Command
@@ -92,6 +93,13 @@ class GroupOffsets:
                     if row.group == group and row.mode != "broadcast":
                         offsets |= {MessageQueue(row.topic, broker, number): at for number, at in row.offsets.items()}
         return {queue: offset for queue, offset in offsets.items() if queue in wanted and offset >= 0}
+
+    async def offsets_to_clone(self, group: str, topic: str) -> dict[MessageQueue, int]:
+        """Return the offsets of a group in the queues of a topic. Raises :class:`UsageError` if it has none."""
+        offsets = await self.committed(group, await self.queues(topic))
+        if not offsets:
+            raise UsageError(sentence("group {group} has no offset in topic {topic}", group=group, topic=topic))
+        return offsets
 
     async def members(self, group: str, queues: Iterable[MessageQueue]) -> list[str]:
         """Return the ids of the group's connected consumers."""

@@ -51,7 +51,7 @@ EXCEPTIONS = {
     "bench/recover.py": "its own temporary store",
     "bench/writes.py": "its own temporary store, and what the system tells of this process",
     "cli/commands/recover.py": "the folder of what was kept",
-    "cli/commands/mqadmin_offsets.py": "the undo file of offsets of running brokers",
+    "client/offset_undo.py": "the undo file of offsets of running brokers",
     "inspection/salvage/sources.py": "the image that the user gives",
     "cli/put_plan.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",

@@ -37,6 +37,7 @@ NO_NOUNS = frozenset(
         "owns",
         "reads",
         "waits",
+        "comes",
     )
 )
 """Words on s that are no plural."""

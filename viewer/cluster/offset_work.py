@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from engine.errors import CannotRead, UsageError, cause_of
-from engine.sentences import sentence
+from engine.errors import CannotRead, cause_of
 from viewer.cluster.access import NO_FILES, AccessFiles
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class OffsetResult:
 
 
 def plan(_control: Control, request: OffsetRequest) -> OffsetPlan:
-    """Return what a move means; nothing is set. Raises :class:`CannotRead` and :class:`UsageError`."""
+    """Return what a move means; nothing is set. Raises :class:`CannotRead` and :class:`engine.errors.UsageError`."""
     return _with_offsets(request, lambda offsets: _plan(offsets, request))
 
 
@@ -129,13 +128,7 @@ async def _plan(offsets: GroupOffsets, request: OffsetRequest) -> OffsetPlan:
             if row["offset"] is not None
         }
     elif request.kind == "group":
-        targets = await offsets.committed(request.source_group, await offsets.queues(request.topic))
-        if not targets:
-            raise UsageError(
-                sentence(
-                    "group {group} has no offset in topic {topic}", group=request.source_group, topic=request.topic
-                )
-            )
+        targets = await offsets.offsets_to_clone(request.source_group, request.topic)
     else:
         timestamp = TO_END if request.kind == "end" else request.time_ms
         targets = await offsets.at_time(await offsets.queues(request.topic), timestamp)

@@ -164,11 +164,7 @@ def _skip(args: argparse.Namespace, out: Output) -> int:
 def _clone(args: argparse.Namespace, out: Output) -> int:
     async def request(offsets: GroupOffsets) -> _Request:
         queues = await offsets.queues(args.topic)
-        targets = await offsets.committed(args.source, queues)
-        if not targets:
-            raise UsageError(
-                sentence("group {group} has no offset in topic {topic}", group=args.source, topic=args.topic)
-            )
+        targets = await offsets.offsets_to_clone(args.source, args.topic)
         lacking = len(queues) - len(targets)
         words = (
             f"{number_of(lacking, 'queue keeps its offset', 'queues keep their offsets')}: {args.source} has none there"

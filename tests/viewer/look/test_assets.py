@@ -117,8 +117,9 @@ def raised_messages(folder: str) -> list[str]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FAULTS and node.args:
                 if isinstance(node.args[0], ast.Call):
-                    results.append(sentence_of(node.args[0]))
-                    continue
+                    if isinstance(node.args[0].func, ast.Name) and node.args[0].func.id in {"sentence", "plural"}:
+                        results.append(sentence_of(node.args[0]))
+                    continue  # else the text of another error
                 output = [row for row in ast.walk(node.args[0]) if isinstance(row, ast.JoinedStr)] or [node.args[0]]
                 for part in getattr(output[0], "values", output[:1]):
                     if not isinstance(part, ast.Constant | ast.FormattedValue):

@@ -60,6 +60,7 @@ NOT_YET = {
     "cluster.cut",
     "cluster.kill",
     "cluster.lessons",
+    "cluster.offsets",
     "cluster.slow",
     "cluster.stop",
     "lab.copyTwo",

@@ -40,6 +40,7 @@ NO_MARKS = {
             "rail",
             "_SplitterLine",
             "FocusRing",
+            "ReadingText",
             "SeverityChip",
             "row_table",
             "file_dialog",
