@@ -68,7 +68,7 @@ LOSING = [
 ]
 
 
-@pytest.mark.full_form(keep=3)
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize(("state", "complete_count", "lost_count"), LOSING)
 def test_a_start_loses_the_predicted_messages_and_none_after_dispatch(
     built, java, capsys, state, complete_count, lost_count
@@ -166,6 +166,7 @@ def folders(root):
     return sorted(path.name for path in root.iterdir())
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize(("release", "store"), [("4.9.8", "broker-orders-4.9.7"), ("5.3.3", "broker-orders")])
 def test_queues_that_are_all_lost_are_left_to_the_next_start(golden, tmp_path, release, store):
     """The start repairs this by itself, so no command is needed."""
@@ -198,6 +199,7 @@ def newest(root):
     return max((root / "commitlog").iterdir())
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize(("release", "store"), [("4.9.8", "broker-orders-4.9.7"), ("5.3.3", "broker-orders")])
 def test_an_empty_last_file_is_removed(golden, tmp_path, release, store):
     java = peer.Peer(release, tmp_path)
@@ -310,6 +312,7 @@ def test_a_checkpoint_of_no_bytes_costs_nothing_but_time(golden, tmp_path, java,
 ORDERS = [("4.9.8", "broker-orders-4.9.7"), ("5.3.3", "broker-orders"), ("5.5.1", "broker-orders-5.5.1")]
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize(("release", "store"), ORDERS[1:])
 def test_older_log_files_in_front_lose_nothing_and_are_moved_away(golden, tmp_path, release, store, capsys):
     """They were reported as a gap with lost messages. A real start keeps every message of today's log and leads
@@ -338,6 +341,7 @@ def test_older_log_files_in_front_lose_nothing_and_are_moved_away(golden, tmp_pa
     capsys.readouterr()
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize(("release", "store"), ORDERS)
 def test_an_index_file_gets_its_name_back(golden, tmp_path, release, store, capsys):
     """The oldest index file had the newest name: the broker finds less by key and time, until the file is renamed."""
