@@ -66,7 +66,7 @@ class Editor(QPlainTextEdit):
 
     runRequested = Signal()
     stopRequested = Signal()
-    olderRequested = Signal(int)
+    olderRequested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
