@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time, timedelta
@@ -21,6 +22,8 @@ MAX_VALUES = 500_000
 MAX_NUMBER_BITS = 14_000
 """Larger whole numbers have more digits than Python writes."""
 MAX_DECIMAL_EXPONENT = 10_000
+_NUMBER = re.compile(r"\s*([+-]?[0-9]+)\s*|\s*[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?\s*")
+_MAX_NUMBER_CHARS = 40
 
 Path = tuple[str | int, ...]
 """Steps into a value: names of an object, positions in a list."""
@@ -141,15 +144,17 @@ def value_text(value: object) -> str | None:
     return value if isinstance(value, str) else json_text(value)
 
 
-def value_number(value: object) -> int | float | None:
-    """Return a value as a number: one itself, or the text of a whole number; None if it is none."""
+def value_number(value: object) -> int | Decimal | None:
+    """Return a value as a number: one itself, or the text of one; None if it is none.
+
+    A number with a fraction is the decimal that JSON would write for it: 10.1 is equal to 10.1, not a little smaller.
+    """
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int):
         return value
-    if isinstance(value, str) and len(value) <= 40:
-        try:
-            return int(value)
-        except ValueError:
-            return None
+    if isinstance(value, float):
+        return Decimal(repr(value)) if math.isfinite(value) else None
+    if isinstance(value, str) and len(value) <= _MAX_NUMBER_CHARS and (match := _NUMBER.fullmatch(value)):
+        return int(match[1]) if match[1] else Decimal(value.strip())
     return None

@@ -265,7 +265,7 @@ Conditions
   A comparison with an absent value is false, also != and not in. For keys it asks for any of the keys.
 
 Values
-  numbers    42   1_000   0xFF   4KiB  1 MiB  2GiB      whole, 64 bits
+  numbers    42   1_000   0xFF   4KiB  1 MiB  2GiB      whole, 64 bits; beside body.NAME also 10.5, -0.25, 1.5e-3
   texts      "in double" or 'in single' quotes          escapes \\" \\' \\\\ \\n \\t \\xNN \\uNNNN
   times      "2026-11-20 09:41:07.250"   "2026-11-20"   your zone, or Z, or +08:00 behind it; or milliseconds
   durations  250ms  5s  5m  2h  1d  1w                  for now - 5m, or between two times
@@ -277,5 +277,6 @@ Fields
   tag, key and queue are read as tags, keys and queueId
   properties.NAME, properties["NAME"]: any property; beside a number it is read as a number
   body.NAME, body.customer.id, body.items[0], body["NAME"]: a field of a body that is decoded by rules; beside a
-  number it is read as a number. Where no rule decodes the body, no comparison is true, also not is null
+  number it is read as a number, compared exactly. Where no rule decodes the body, no comparison is true, also not
+  is null
 """

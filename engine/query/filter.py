@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from engine.errors import BadFilter
 from engine.query import tree
 from engine.query.evaluate import FileOf, closure
 from engine.query.fields import FIELDS, PROPERTIES, FieldSpec
-from engine.query.lexer import quote, words
+from engine.query.lexer import MAX_NUMBER, quote, words
 from engine.query.parse import tree_of
 from engine.query.tree import Node
 from engine.sentences import sentence
@@ -101,7 +103,10 @@ def condition(name: str, value: object, *, zone: tzinfo | None = None) -> str:
 
     """
     target = _field(name)
-    if target.path and (isinstance(value, bool) or not isinstance(value, str | int | None)):
+    if target.path and isinstance(value, float) and math.isfinite(value):
+        return f"{target.label} = {Decimal(repr(value))}"
+    is_wide = isinstance(value, int) and abs(value) > MAX_NUMBER
+    if target.path and (is_wide or isinstance(value, bool) or not isinstance(value, str | int | None)):
         value = value_text(value)
     if value is None:
         return f"{target.label} is null"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
 
 from engine.errors import BadFilter
 from engine.query.fields import Kind
@@ -155,6 +156,8 @@ def condition(span: Span) -> Node:
 
 def sum_kind(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) -> tuple[Value, Value, Kind]:
     """Return both sides of ``+``, ``-`` or ``&`` and the kind of the result."""
+    for span in (left_span, right_span):
+        _check_fraction(span, None)
     a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
     kind = _SUMS.get((sign, kind_of(a), kind_of(b)))
     if kind is None:
@@ -196,6 +199,7 @@ def comparable(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None
         )
     for value_node, compared_with, span in ((a, b, right_span), (b, a, left_span)):
         _check_word(value_node, compared_with, span)
+        _check_fraction(span, value_node)
     return a, b
 
 
@@ -223,6 +227,20 @@ def _as_text(node: Value, compared_with: Value) -> Value:
 
 def _is_of_body(node: Node) -> bool:
     return isinstance(node, Field) and bool(node.path)
+
+
+def _check_fraction(span: Span, compared_with: Value | None) -> None:
+    """Refuse a number with a fraction except beside a field of the body."""
+    node = span.node
+    if compared_with is not None and _is_of_body(compared_with):
+        return
+    if isinstance(node, Constant) and isinstance(node.value, Decimal):
+        raise span.error(
+            sentence(
+                "{value} is not a whole number; only fields of the body, as in body.price, have a fraction",
+                value=literal_text(node),
+            )
+        )
 
 
 def _refuse_deep(span: Span) -> Value:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from engine.errors import BadFilter
@@ -18,13 +19,16 @@ DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "
 MAX_FILTER_CHARS = 1 << 16
 """Maximum number of characters of a filter text."""
 MAX_NUMBER = (1 << 63) - 1
+MAX_DECIMAL_CHARS = 100
+MAX_EXPONENT = 9999
 MAX_STEPS = 100
 """Maximum number of steps into a decoded body."""
 
 _SPACE = re.compile(r"\s*")
 _UNIT = "|".join([*SIZES, *DURATIONS])
 _NUMBER = re.compile(
-    rf"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)(\.[0-9]+)?(\s+(?:{_UNIT})(?!\w)|[^\W\d_]*)"  # a space between them is allowed
+    r"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
+    rf"(\s+(?:{_UNIT})(?!\w)|[^\W\d_]*)"  # a space between them is allowed
 )
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROPERTY_NAME = re.compile(r"[\w$]+")
@@ -51,7 +55,7 @@ class Token:
 
     kind: TokenKind
     text: str
-    value: int | str | tuple[str, str]
+    value: int | Decimal | str | tuple[str, str]
     position: int
     path: tuple[str | int, ...] = ()
 
@@ -130,7 +134,7 @@ def _number(text: str, position: int) -> Token:
     if match is None:
         raise BadFilter(sentence("numbers are written with the digits 0 to 9"), position)
     digits, fraction, unit = match[1], match[2], match[3].strip()
-    if fraction:
+    if fraction and (unit or digits[:2] in ("0x", "0X")):
         raise BadFilter(
             sentence("{value} is not a whole number; numbers here have no fraction", value=match[0]),
             position,
@@ -140,6 +144,8 @@ def _number(text: str, position: int) -> Token:
         raise BadFilter(
             sentence("in {digits} an underscore must be between two digits", digits=digits), position, len(digits)
         )
+    if fraction:
+        return Token("number", match[0], _decimal(digits + fraction, position), position)
     try:
         value = int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
     except ValueError:
@@ -163,6 +169,16 @@ def _number(text: str, position: int) -> Token:
             len(match[0]),
         )
     return Token("duration" if unit in DURATIONS else "number", match[0], value, position)
+
+
+def _decimal(text: str, position: int) -> int | Decimal:
+    """Return a number with a fraction or an exponent; a whole one of 64 bits as an ``int``."""
+    exponent = text.lower().partition("e")[2]
+    if len(text) > MAX_DECIMAL_CHARS or abs(int(exponent or 0)) > MAX_EXPONENT:
+        raise BadFilter(sentence("{value}… has too many digits", value=text[:20]), position, len(text))
+    value = Decimal(text.replace("_", ""))
+    is_whole = value <= MAX_NUMBER and value == value.to_integral_value()
+    return int(value) if is_whole else value
 
 
 def _quoted(text: str, position: int) -> str:

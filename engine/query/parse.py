@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from datetime import tzinfo
+from decimal import Decimal
 
 from engine.errors import BadFilter
 from engine.query.fields import ALIASES, FIELDS, FieldSpec
@@ -221,8 +222,11 @@ class _Parser:
         )
 
     def _number(self, token: Token, minus: Token | None) -> Span:
-        number = int(token.value) if isinstance(token.value, int) else 0
         position = minus.position if minus else token.position
+        if isinstance(token.value, Decimal):
+            value = token.value.copy_negate() if minus else token.value
+            return Span(Constant(value, "number"), position, token.end)
+        number = int(token.value) if isinstance(token.value, int) else 0
         if number > MAX_NUMBER and not minus:
             raise BadFilter(
                 sentence(

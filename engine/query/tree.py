@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Literal
 
 from engine.query.fields import FIELDS, PROPERTIES, FieldSpec, Kind
@@ -57,9 +58,9 @@ def _step_text(step: str | int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant: number, duration and time in ms, text, or condition."""
+    """A constant: number, duration and time in ms, text, or condition. A ``Decimal`` is no whole number of 64 bits."""
 
-    value: int | str | bool
+    value: int | Decimal | str | bool
     kind: Kind
 
 
@@ -276,7 +277,7 @@ def literal_text(node: Constant) -> str:
         return "true" if node.value else "false"
     if isinstance(node.value, str):
         return quote(node.value)
-    if node.kind == "time":
+    if node.kind == "time" and isinstance(node.value, int):
         return quote(time_text(node.value))
     if node.kind == "duration":
         return f"{node.value}ms"

@@ -13,6 +13,7 @@ plain test of the unit decides the others, so the matching rows are exactly thos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -236,8 +237,8 @@ class _RowSubset:
     def _unsure_tags_code(self) -> Truths:
         return unsure_tags_code(self._column("topic_id"), self._topics)
 
-    def _constant(self, value: int | str | bool) -> _RowNumbers | None:
-        if isinstance(value, str) or not _SMALLEST <= value <= _LARGEST:
+    def _constant(self, value: int | Decimal | str | bool) -> _RowNumbers | None:
+        if not isinstance(value, int) or not _SMALLEST <= value <= _LARGEST:
             return None
         return _RowNumbers(np.full(self._rows, value, np.int64), self._none())
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
 from filter_units import STORED, record, unit
 
-from engine.query import parse
+from engine.decoding.bodies import decoding_by
+from engine.decoding.rules import DecodingRule
+from engine.query import parse, text_of
 
 PAID = unit()
 BARE = unit(b"", properties={}, sys_flag=0)
@@ -193,3 +196,34 @@ def test_the_file_of_a_unit_is_known_if_the_caller_passes_it():
     assert test(PAID) is True
     assert test(record(PAID)) is False
     assert test(record(PAID) | {"file": "00000000000000004096"}) is True
+
+
+@pytest.mark.parametrize(
+    ("price", "condition", "matches"),
+    [
+        ("10.6", "body.price > 10.5", True),
+        ("10.5", "body.price > 10.5", False),
+        ("10.1", "body.price = 10.1", True),
+        ("10.10", "body.price in (1, 10.1)", True),
+        ("11", "body.price > 10.5", True),
+        ("-0.25", "body.price < -0.2", True),
+        ("-0.25", "-0.2 < body.price", False),
+        ("0.0015", "body.price between 1.5e-3 and 1.6E-3", True),
+        ("2e3", "body.price = 2e3", True),
+        ("1e300", "body.price > 1e299", True),
+        ("9007199254740993", "body.price = 9007199254740992", False),
+        ("9007199254740993", "body.price > 9007199254740992.5", True),
+        ("123456789012345678901234567890", "body.price > 1e29", True),
+        ('"10.60"', "body.price > 10.5", True),
+        ('"10.60"', 'body.price = "10.6"', False),
+        ('"ten"', "body.price < 10.5", False),
+        ("true", "body.price < 10.5", False),
+        ("[10.6]", "body.price != 10.5", False),
+    ],
+)
+def test_fields_of_bodies_are_compared_with_decimals_exactly(price, condition, matches):
+    order = replace(unit(), body=f'{{"price": {price}}}'.encode(), sys_flag=0)
+    with decoding_by([DecodingRule("*", "json")]):
+        parsed = parse(condition)
+        assert parsed.matches(order) is matches
+        assert parse(text_of(parsed.tree)).tree == parsed.tree

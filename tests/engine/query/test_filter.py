@@ -89,7 +89,9 @@ def test_the_clock_is_read_once_when_the_text_is():
     [
         ("body.customer.id", "7", 'body.customer.id = "7"'),
         ('body["a b"][0]', 7, 'body["a b"][0] = 7'),
-        ("body.price", 1.5, 'body.price = "1.5"'),
+        ("body.price", 1.5, "body.price = 1.5"),
+        ("body.price", -1e-07, "body.price = -1E-7"),
+        ("body.id", 1 << 63, 'body.id = "9223372036854775808"'),
         ("body.paid", True, 'body.paid = "true"'),
         ("body.lines", [1], 'body.lines = "[1]"'),
         ("body.note", None, "body.note is null"),
