@@ -70,6 +70,7 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
         return None
     if any(finding.id in _LENGTHS for finding in findings):  # one of them may stand for several files
         reported |= {reader.path for reader in readers if reader.size != geometry.file_size}
+    changed_units = [finding.offset for finding in findings if finding.id == "CL04" and finding.offset is not None]
     patches: list[Patch] = []
     mended_files = 0
     for number, reader in enumerate(readers):
@@ -77,6 +78,8 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
         next_file = readers[number + 1] if number + 1 < len(readers) else None
         neighbour_paths = {file.path for file in (previous_file, next_file) if file is not None}
         if reader.path not in reported or neighbour_paths & reported or geometry.file_size > MAX_FILE_BYTES:
+            continue
+        if _remembers(reader, changed_units):
             continue
         file_patches = _patches(store, geometry, reader, previous_file, next_file)
         patches += file_patches
@@ -98,6 +101,15 @@ def _is_foreign(finding: Finding, readers: Sequence[IndexReader]) -> bool:
     """
     is_last = bool(readers) and finding.file == readers[-1].path
     return finding.id == "IX11" or (finding.id == "IX07" and not is_last)
+
+
+def _remembers(reader: IndexReader, changed_units: Sequence[int]) -> bool:
+    """Return True if the file may have keys that messages lost with their properties: the log does not have them."""
+    try:
+        header = reader.header
+    except CorruptUnit:
+        return False
+    return any(header.begin_phy_offset <= offset <= header.end_phy_offset for offset in changed_units)
 
 
 def _patches(

@@ -88,11 +88,17 @@ CL04 = _rule(
     "CL04",
     "error",
     "Properties that differ from what was stored",
-    "The CRC covers only the body: a message that was half written, or whose properties were overwritten by zeros, "
-    "can have a valid body. Recovery does not notice: it keeps the message, and consumers get it without these "
-    "properties.",
+    "The CRC covers only the body: a message that was half written, or whose properties were overwritten, can have a "
+    "valid body. Zeros show it, or an index file whose chains are intact: it has keys that the message lacks. Recovery "
+    "does not notice: it keeps the message, and consumers get it without these properties.",
     "compare the properties with those of a replica.",
     "apache/rocketmq#7437",
+    kinds={
+        "index": Kind(
+            step="take the properties from a replica (storescope repair STORE --from REPLICA --plan). Do not build the "
+            "index again: it is what remembers the lost keys."
+        ),
+    },
     needs=SEEN,
 )
 CL05 = _rule(

@@ -18,6 +18,7 @@ from engine.codec.index_keys import index_keys
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery
+from engine.inspection.check.changed_properties import changed_properties
 from engine.inspection.check.index import BadEntry, IndexAccount, IndexCheck
 from engine.inspection.check.log import LogCheck
 from engine.inspection.snapshot import StoreSnapshot
@@ -43,7 +44,8 @@ def findings(
     odd_units: AbstractSet[int],
     reindexed_from: int | None = None,
 ) -> Iterator[Finding]:
-    """All findings about index files. ``odd_units``: units whose own fields are wrong, so their keys are too.
+    """All findings about index files; messages whose properties the index proves to be changed are added to those of
+    the ``log``. ``odd_units``: units whose own fields are wrong, so their keys are too.
     ``reindexed_from``: offset from which the next start indexes units again; None if it does not, or if that is not
     known.
     """
@@ -59,6 +61,11 @@ def findings(
     if foreign is not None:
         yield foreign
         wrong, beyond = {}, {}
+    for change in list(changed_properties(store, index, wrong, log.torn)):
+        log.add_changed_properties(change.unit.offset, change.text, change.evidence)
+        number = change.entries[0].file
+        wrong[number] = [bad for bad in wrong[number] if bad.physical != change.unit.offset]
+    wrong = {number: _without_torn(entries, log.torn) for number, entries in wrong.items() if entries}
     unknown = of_unknown_kind(index, wrong)
     if unknown is not None:
         yield unknown
@@ -138,6 +145,11 @@ def _sort_out(
         else:
             wrong.setdefault(bad.file, []).append(bad)
     return wrong, beyond
+
+
+def _without_torn(entries: list[BadEntry], torn: AbstractSet[int]) -> list[BadEntry]:
+    """Return the entries that do not follow from messages with changed properties; all of them if each does."""
+    return [bad for bad in entries if bad.physical not in torn] or entries
 
 
 def _in_order(index: IndexCheck, bad: BadEntry) -> bool:

@@ -806,6 +806,10 @@ class LogCheck:
             f for f in self._findings if not (f.id == rule.id and f.offset is not None and f.offset >= offset)
         ]
 
+    def add_changed_properties(self, offset: int, text: str, evidence: dict[str, Any]) -> None:
+        """Add a message whose properties the index proves to be changed (CL04)."""
+        self._add(catalogue.CL04, text, self._file(offset), offset, evidence, kind="index")
+
     def _room(self, rule: Rule) -> bool:
         return self._counts.get(rule.id, 0) < MAX_FINDINGS_PER_RULE
 
@@ -817,10 +821,11 @@ class LogCheck:
         offset: int | None,
         evidence: dict[str, Any],
         severity: Severity | None = None,
+        kind: str = "",
     ) -> None:
         if self._room(rule):
             self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
-            self._findings.append(rule.finding(text, file, offset, evidence, severity))
+            self._findings.append(rule.finding(text, file, offset, evidence, severity, kind=kind))
         else:
             self._more[rule.id] = self._more.get(rule.id, 0) + 1
 

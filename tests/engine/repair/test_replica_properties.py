@@ -73,12 +73,28 @@ def test_a_replica_brings_the_properties_back_byte_for_byte(golden, tmp_path: Pa
 def test_properties_that_only_the_index_doubts_come_back_too(golden, tmp_path: Path) -> None:
     """Other letters in a key are no damage that the log shows: repair made the index agree with them."""
     replica = golden("broker-orders-5.5.1")
-    root, unit = damaged_copy(replica, tmp_path / "store", b"%" * 12)
+    root, unit = damaged_copy(replica, tmp_path / "store", b"%" * ZEROS)
+    assert plan(root).repairs == ()
     answer = plan(root, replica)
-    assert {finding.id for finding in answer.current.findings} == {"IX06"}
+    assert [(finding.id, finding.offset) for finding in answer.current.findings] == [("CL04", unit.offset)]
     assert [repair.name for repair in answer.repairs] == ["real-messages"]
     assert f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" in answer.repairs[0].gains
     assert answer.mended.findings == ()
+
+
+def test_a_damaged_index_file_that_remembers_lost_keys_is_not_written_again(golden, tmp_path: Path) -> None:
+    """An entry of the same file was overwritten as well. repair wrote the file again, without the lost key."""
+    root, unit = damaged_copy(golden("broker-orders-5.5.1"), tmp_path / "store")
+    with open_store(root) as store:
+        reader = next(file for file in store.index_files() if file.header.end_phy_offset >= unit.offset)
+        assert reader.geometry is not None
+        position = reader.geometry.entry_position(reader.last_entry // 2) + 4
+    with Path(reader.path).open("r+b") as data:
+        data.seek(position)
+        data.write(b"\0" * 7 + b"\x03")
+    answer = plan(root)
+    assert {"CL04", "IX06"} <= {finding.id for finding in answer.current.findings}
+    assert "index-entries" not in [repair.name for repair in answer.repairs]
 
 
 def test_the_message_of_another_log_at_the_same_offset_is_not_taken(golden, tmp_path: Path) -> None:
