@@ -17,6 +17,7 @@ from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.written_release import require_release
 from engine.releases import NAMES, Release, parse
 from engine.sentences import sentence
+from engine.ssh.address import refuse_ssh_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -232,6 +233,7 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     the configuration leads out of the store, :class:`engine.capsule.recognition.CapsuleIsReadOnly` for a capsule.
     """
     refuse_capsule(args.store)
+    refuse_ssh_address(args.store)
     store = open_store(args.store, read_config(args))
     store.release = getattr(args, "release", None)
     try:

@@ -30,6 +30,7 @@ from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release
 from engine.sentences import sentence
 from engine.services.opening import refuse_linked_files, refuse_undecoded, without_log
+from engine.ssh.address import refuse_ssh_address
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan, file_limit_words, undispatched_words
 
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock", "rocksdbstore"])
@@ -106,6 +107,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
     """
     place, release = Path(path), given_release or NEWEST
     refuse_capsule(place)
+    refuse_ssh_address(place)
     refuse_undecoded(place)
     refuse_linked_files([place], RealDisk())
     refuse_undecoded_modes(config.file if config is not None else None)

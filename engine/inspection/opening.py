@@ -13,6 +13,7 @@ import fcntl
 import os
 import stat
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -256,3 +257,12 @@ def lock_state(reading: Reading, path: Path) -> LockState:
         return "unknown"
     finally:
         os.close(descriptor)
+
+
+def remote_lock_state(reading: Reading, ask: Callable[[str], LockState], path: Path) -> LockState:
+    """The state of the lock file at ``path`` on another machine, which ``ask`` asks."""
+    try:
+        return ask(str(path))
+    except OSError as error:
+        reading.note(path, error, "ask")
+        return "unknown"

@@ -6,10 +6,10 @@ RocketMQ deletes files whether or not groups or transactions still need them; th
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec.config_tables import delay_offsets
@@ -17,7 +17,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
 from engine.inspection.groups import group_progress
 from engine.inspection.tables import broken_offsets, read_table
-from engine.mapped.disk import disk_use
+from engine.mapped.disk import disk_space, used_share
 from engine.rules.retention_rules import DiskLevels, DiskPressure, Expiry, delete_hours, forecast, levels, pressure
 from engine.rules.undecoded import Subject
 from engine.system_names import SCHEDULE_TOPIC
@@ -149,17 +149,27 @@ def disk_use_of(store: StoreSnapshot) -> tuple[float, float]:
     if store.capsule is not None:
         log, queues = store.capsule.directory.disk_use
         return log, queues
-    log = min((disk_use(folder) for folder in store.log_folders), default=-1.0)
-    return log, disk_use(store.paths.consumequeue) if store.paths is not None else log
+    log = min((_disk_use(store, folder) for folder in store.log_folders), default=-1.0)
+    return log, _disk_use(store, store.paths.consumequeue) if store.paths is not None else log
+
+
+def _disk_space(store: StoreSnapshot, folder: Path) -> tuple[int, int, int]:
+    return disk_space(folder) if store.remote_disk is None else store.remote_disk.space(folder)
+
+
+def _disk_use(store: StoreSnapshot, folder: Path) -> float:
+    try:
+        return used_share(*_disk_space(store, folder))
+    except OSError:
+        return -1.0
 
 
 def _share(store: StoreSnapshot, stores: int) -> float:
     """Return the share of this store's part of the disk that log, queues and index use."""
     try:
-        disk = os.statvfs(store.log_folders[0])
+        total, _, _ = _disk_space(store, store.log_folders[0])
     except (OSError, IndexError):
         return 0.0
-    total = disk.f_blocks * disk.f_frsize
     used = store.log.sequence.total_size
     used += sum(queue.sequence.total_size for queues in store.topics_in_files().values() for queue in queues.values())
     used += sum(reader.size for reader in store.index_files())

@@ -12,7 +12,7 @@ import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -34,7 +34,7 @@ from engine.inspection.compaction import CompactedQueue, compacted_at, list_comp
 from engine.inspection.dledger import DLedgerLog, find_folders, find_remains
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
-from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
+from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise, remote_lock_state
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.rocksdb_index import RocksIndex
 from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
@@ -47,6 +47,8 @@ from engine.rules.compatibility import QueueSource
 from engine.rules.queue_sides import reads_light_from_rocksdb
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, part_that_forbids_writing
 from engine.sentences import plural, sentence
+from engine.ssh.address import NOT_WRITTEN as FAR_STORE
+from engine.ssh.address import is_ssh_address, parse_address
 from engine.store.tiered import TieredQueue, TieredStore, folder_without_table, open_tiered
 from engine.system_names import LMQ_PREFIX
 
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from engine.inspection.positions import Positions
     from engine.patching.patched_disk import PatchedDisk
     from engine.patching.patches import Patch
+    from engine.ssh.remote_disk import RemoteDisk
     from engine.store.written_release import TagEntries
 
 AnyQueue = QueueReader | RocksQueueReader
@@ -92,6 +95,7 @@ def open_store(
 ) -> StoreSnapshot:
     """Open a store, a directory above one, a commitlog folder, one file of a log, or a capsule, for reading only.
 
+    ``ssh://USER@HOST/path`` names a store on another machine.
     With ``patches``, or inside :func:`read_as_patched`, it is read as they would leave it; their files are below the
     store's own folder.
 
@@ -99,6 +103,8 @@ def open_store(
     :class:`engine.patching.patches.BadPatch` if a patch does not fit to the store,
     :class:`engine.capsule.container.BadCapsule` if a capsule is damaged.
     """
+    if is_ssh_address(path):
+        return _open_on_machine(path, config, tuple(patches))
     if is_capsule(path):
         return _open_capsule(path, config, tuple(patches))
     opening = recognise(path, reading := Reading())
@@ -160,6 +166,24 @@ def _open_capsule(path: str | Path, config: MessageStoreConfig | None, patches: 
     return snapshot
 
 
+def _open_on_machine(path: str | Path, config: MessageStoreConfig | None, patches: tuple[Patch, ...]) -> StoreSnapshot:
+    address = parse_address(path)
+    if patches:
+        raise UsageError(FAR_STORE, file=str(address))
+    from engine.ssh.remote_disk import RemoteDisk
+
+    disk = RemoteDisk(address)
+    try:
+        with read_through(disk):
+            opening = recognise(address.root, reading := Reading())
+            snapshot = StoreSnapshot(replace(opening, notes=(disk.note, *opening.notes)), config, reading)
+    except BaseException:
+        disk.close()
+        raise
+    snapshot.remote_disk = disk
+    return snapshot
+
+
 NO_LOG_FOLDER = sentence("The store has no commitlog folder")
 
 
@@ -185,6 +209,8 @@ class StoreSnapshot:
         """Where patches are laid over the store's files; None if the store is read as it is."""
         self.capsule: CapsuleDisk | None = None
         """The capsule that is read as a store: it has no bodies, and nothing is written into it. None for a store."""
+        self.remote_disk: RemoteDisk | None = None
+        """The other machine that the store is on; None for a store of this machine."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None
@@ -248,6 +274,8 @@ class StoreSnapshot:
             self.patched_disk.close()
         if self.capsule is not None:
             self.capsule.close()
+        if self.remote_disk is not None:
+            self.remote_disk.close()
 
     @property
     def config_words(self) -> str | None:
@@ -288,6 +316,8 @@ class StoreSnapshot:
         """Why nothing is ever written into this store, nor into a copy of it: a part that is not decoded; else ""."""
         if self.capsule is not None:
             return NOT_WRITTEN
+        if self.remote_disk is not None:
+            return FAR_STORE
         part = part_that_forbids_writing(self.undecoded)
         return "" if part is None else part.refusal
 
@@ -974,7 +1004,11 @@ class StoreSnapshot:
         """State of the store's lock: whether a process holds it (docs/formats/checkpoint.md)."""
         if self.capsule is not None:
             return self.capsule.lock_state
-        return "absent" if self.paths is None else lock_state(self.reading, self.paths.lock)
+        if self.paths is None:
+            return "absent"
+        if self.remote_disk is not None:
+            return remote_lock_state(self.reading, self.remote_disk.lock_state, self.paths.lock)
+        return lock_state(self.reading, self.paths.lock)
 
     def small_file(self, path: Path) -> bytes | None:
         """Return the bytes of a marker, checkpoint or table; None if it does not exist.

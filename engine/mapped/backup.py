@@ -146,6 +146,12 @@ def read(folder: Path) -> BackupJournal:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(sentence("expected a backup folder, found no journal in it"), file=str(path)) from error
+    return parse(content, folder)
+
+
+def parse(content: bytes, folder: Path) -> BackupJournal:
+    """Return the journal in ``folder`` with this content. Raises :class:`StoreError` if it is not a journal."""
+    path = folder / JOURNAL
     entries = [_parsed(line) for line in content[: complete_length(content)].split(b"\n")[:-1]]
     head = entries[0] if entries else None
     if head is None or head.get("storescopeKept") != VERSION or None in entries:
@@ -178,14 +184,13 @@ def find_interrupted_change(root: Path) -> BackupJournal | None:
     """Return the newest backup beside the store of a command of :data:`CHANGING_COMMANDS`, or of its undo, that was
     stopped before its end: the store is partly changed. A command that is still at work looks the same.
     """
-    for journal in find_backups(root):
-        if (
-            journal.command in CHANGING_COMMANDS
-            and not journal.undone
-            and (journal.stamps_after is None or journal.begun)
-        ):
-            return journal
-    return None
+    return next((journal for journal in find_backups(root) if is_interrupted_change(journal)), None)
+
+
+def is_interrupted_change(journal: BackupJournal) -> bool:
+    """Return True for a command of :data:`CHANGING_COMMANDS`, or its undo, that was stopped before its end."""
+    is_open = journal.stamps_after is None or journal.begun
+    return journal.command in CHANGING_COMMANDS and not journal.undone and is_open
 
 
 def begin_unsaved_change(root: Path, command: str) -> None:
@@ -208,10 +213,15 @@ def find_unsaved_change(root: Path) -> str:
     """Return the command that was stopped while it changed the store without a backup; "" for none. A command that is
     still at work looks the same.
     """
-    with suppress(OSError, ValueError):
-        entry = _parsed((root / NOTE).read_bytes())
-        return str(entry.get("command", "")) if entry is not None else ""
+    with suppress(OSError):
+        return command_of_note((root / NOTE).read_bytes())
     return ""
+
+
+def command_of_note(content: bytes) -> str:
+    """Return the command that the note in a store names; "" if it names none."""
+    entry = _parsed(content)
+    return str(entry.get("command", "")) if entry is not None else ""
 
 
 def complete_length(content: bytes) -> int:

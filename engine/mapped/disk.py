@@ -178,12 +178,23 @@ def put_file(disk: Disk, path: Path, data: bytes) -> None:
 def disk_use(path: Path) -> float:
     """Return the used share of ``path``'s file system, full percents rounded up as RocketMQ counts; −1 if unknown."""
     try:
-        info = os.statvfs(path)
+        return used_share(*disk_space(path))
     except OSError:
         return -1.0
-    used = (info.f_blocks - info.f_bfree) * info.f_frsize
-    total = used + info.f_bavail * info.f_frsize
-    return -(-used * 100 // total) / 100 if total > 0 else -1.0
+
+
+def disk_space(path: str | Path) -> tuple[int, int, int]:
+    """Return the bytes of ``path``'s file system: all, those that are free, and those that its user may take. Raises
+    ``OSError``.
+    """
+    info = os.statvfs(path)
+    return info.f_blocks * info.f_frsize, info.f_bfree * info.f_frsize, info.f_bavail * info.f_frsize
+
+
+def used_share(total: int, free: int, available: int) -> float:
+    """Return :func:`disk_use` from the numbers of :func:`disk_space`."""
+    used = total - free
+    return -(-used * 100 // (used + available)) / 100 if used + available > 0 else -1.0
 
 
 class RealDisk:

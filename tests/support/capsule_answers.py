@@ -15,6 +15,8 @@ from engine.errors import StoreError
 from engine.inspection import open_store
 
 Answer = tuple[int, list[str], str]
+OF_PLACE = ("A capsule of", "A store on another")
+"""How notes begin that say where the store is read."""
 OF_BODIES = ("body", "bodySha256")
 WHOLE_STORE = (
     ["info"],
@@ -63,7 +65,7 @@ def answer(path: Path, question: Sequence[str]) -> Answer:
     for line in output.getvalue().replace(str(path), "STORE").replace(short_path, "STORE").splitlines():
         record = json.loads(line)
         if record["type"] == "store":
-            record["notes"] = [note for note in record["notes"] if not note.startswith("A capsule of")]
+            record["notes"] = [note for note in record["notes"] if not note.startswith(OF_PLACE)]
         records.append(json.dumps({name: value for name, value in record.items() if name not in OF_BODIES}))
     return code, records, errors.getvalue().replace(str(path), "STORE")
 

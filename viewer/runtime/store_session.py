@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import CannotRead
+from engine.ssh.address import is_ssh_address, parse_address
 from viewer.look.assets import tr
 from viewer.look.broken import UnreadableRange, broken_in
 from viewer.look.engine_words import engine_words
@@ -460,12 +461,18 @@ def in_store(store: Path, target: Path) -> bool:
     """Return whether ``target`` would lie in the directory of ``store``, or beside it if that is one file. Resolves
     links. Checked before anything is written for a user.
     """
+    if is_ssh_address(store):
+        return False
     folder = store.resolve()
     return target.resolve().is_relative_to(folder if folder.is_dir() else folder.parent)
 
 
 def straight_path(path: Path) -> Path:
-    """Return ``path`` absolute and without ``..``, if that is the same place; reads the disk."""
+    """Return ``path`` absolute and without ``..``, if that is the same place; reads the disk. Raises
+    :class:`UsageError` for an address of another machine that is none.
+    """
+    if is_ssh_address(path):
+        return parse_address(path).root
     absolute = path.absolute()
     straight = Path(os.path.normpath(absolute))
     return (

@@ -79,6 +79,8 @@ def log_cache(store: StoreSnapshot, max_files: int = MAX_FILES, cells: int = CEL
     """The page cache of the newest ``max_files`` files of the log alone."""
     if store.capsule is not None:
         return PageCache(why=sentence("a capsule does not say what was in memory"))
+    if store.remote_disk is not None:
+        return PageCache(why=sentence("the store is on another machine"))
     files = list(store.log.files)[-max_files:]
     total = sum(file.size for file in files) or 1
     file_caches: list[FileCache] = []

@@ -1,0 +1,214 @@
+"""Files of another machine read as they are, and every command answers as on that machine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import golden_stores
+import pytest
+from capsule_answers import answer, questions
+from ssh_stand_in import MACHINE, install_stand_in, on_machine
+
+from engine.inspection import open_store
+from engine.mapped.reading import SystemDisk
+from engine.ssh.address import parse_address
+from engine.ssh.file_server import BLOCK_BYTES
+from engine.ssh.remote_disk import MAX_AGE_S, MAX_QUIET_AGE_S, RemoteDisk
+
+SHORT_GOLDEN = ("broker-transactions-5.4.0",)
+OTHER_GOLDEN = sorted(
+    {path.parent.name for path in golden_stores.GOLDEN.glob("*/store.tar.xz")}.difference(SHORT_GOLDEN)
+)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch, clock):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "store" / "commitlog").mkdir(parents=True)
+    (tmp_path / "store" / "lock").touch()
+    install_stand_in(tmp_path / "bin", monkeypatch)
+    disk = RemoteDisk(parse_address(on_machine(tmp_path / "store")), clock)
+    yield disk
+    disk.close()
+
+
+def read(disk, path, size, position=0):
+    descriptor = disk.open(str(on_machine(path)))
+    try:
+        return disk.read(descriptor, size, position)
+    finally:
+        os.close(descriptor)
+
+
+def facts(info):
+    return info.st_mode, info.st_dev, info.st_ino, info.st_nlink, info.st_size, info.st_mtime_ns, info.st_blocks
+
+
+def test_listings_and_facts_are_those_of_the_system(disk, tmp_path):
+    store = tmp_path / "store"
+    (store / "commitlog" / "00000000000000000000").write_bytes(b"units")
+    (store / "to_file").symlink_to("commitlog/00000000000000000000")
+    (store / "to_nothing").symlink_to("nothing")
+    (store / os.fsdecode(b"not-utf8-\xff")).touch()
+    here = {entry.name: entry for entry in SystemDisk().entries(str(store))}
+    there = {entry.name: entry for entry in disk.entries(str(on_machine(store)))}
+    assert here.keys() == there.keys()
+    for name, entry in there.items():
+        for follow in (True, False):
+            assert entry.is_dir(follow_symlinks=follow) == here[name].is_dir(follow_symlinks=follow), name
+            assert entry.is_file(follow_symlinks=follow) == here[name].is_file(follow_symlinks=follow), name
+        assert facts(entry.stat(follow_symlinks=False)) == facts(here[name].stat(follow_symlinks=False))
+    for name in ("lock", "to_file", "commitlog"):
+        assert disk.status(str(on_machine(store / name)), True).st_ino == (store / name).stat().st_ino
+    for name in ("to_nothing", "absent", "absent/below"):
+        with pytest.raises(FileNotFoundError):
+            disk.status(str(on_machine(store / name)), True)
+
+
+def test_reads_at_any_place_give_the_bytes_of_the_file(disk, tmp_path):
+    content = os.urandom(5 * BLOCK_BYTES + 77)
+    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
+    file.write_bytes(content)
+    disk.entries(str(on_machine(tmp_path / "store")))
+    for position in (
+        0,
+        1,
+        BLOCK_BYTES - 1,
+        BLOCK_BYTES,
+        3 * BLOCK_BYTES + 5,
+        len(content) - 3,
+        len(content),
+        len(content) + 9,
+    ):
+        for size in (0, 1, 100, BLOCK_BYTES, 3 * BLOCK_BYTES, len(content) + 1):
+            assert read(disk, file, size, position) == content[position : position + size]
+
+
+def test_holes_are_those_of_the_file(disk, tmp_path):
+    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
+    with file.open("wb") as sparse:
+        sparse.truncate(4 << 20)
+        sparse.seek(1 << 20)
+        sparse.write(b"x" * 4096)
+    with file.open("rb") as opened:
+        here = SystemDisk().extents(opened.fileno(), 0, 4 << 20)
+    descriptor = disk.open(str(on_machine(file)))
+    assert disk.extents(descriptor, 0, 4 << 20) == here
+    assert disk.next_data(descriptor, 0, 4 << 20) == here[0][0]
+    os.close(descriptor)
+
+
+def test_a_range_that_is_read_again_while_a_process_holds_the_store_is_compared(disk, tmp_path):
+    """A broker writes through a map: the file keeps its length and time. A reader that reads twice must see it."""
+    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
+    file.write_bytes(b"old" + bytes(97))
+    with (tmp_path / "store" / "lock").open("r+b") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX, 1)
+        disk.entries(str(on_machine(tmp_path / "store")))
+        info = file.stat()
+        assert read(disk, file, 3) == b"old"
+        descriptor = disk.open(str(on_machine(file)))
+        disk.read(descriptor, 3, 0)
+        with file.open("r+b") as writer:
+            writer.write(b"new")
+        os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
+        assert disk.read(descriptor, 3, 0) == b"new"
+        os.close(descriptor)
+
+
+def test_a_store_that_nobody_holds_is_compared_by_its_listing(disk, tmp_path, clock):
+    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
+    file.write_bytes(b"old")
+    disk.entries(str(on_machine(tmp_path / "store")))
+    assert read(disk, file, 3) == b"old"
+    file.write_bytes(b"new")
+    os.utime(file, ns=(0, 0))
+    clock.now += MAX_QUIET_AGE_S + MAX_AGE_S
+    assert read(disk, file, 3) == b"new"
+
+
+def test_a_file_that_is_removed_is_absent_once_the_listing_is_old(disk, tmp_path, clock):
+    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
+    file.write_bytes(b"old")
+    disk.entries(str(on_machine(tmp_path / "store")))
+    file.unlink()
+    clock.now += MAX_QUIET_AGE_S + MAX_AGE_S
+    with pytest.raises(FileNotFoundError):
+        disk.status(str(on_machine(file)), True)
+
+
+def test_paths_of_this_machine_are_read_here(disk, tmp_path):
+    (tmp_path / "here").write_bytes(b"here")
+    assert disk.is_plain(str(tmp_path / "here"))
+    descriptor = disk.open(str(tmp_path / "here"))
+    assert disk.read(descriptor, 9, 0) == b"here"
+    os.close(descriptor)
+
+
+def test_a_broken_connection_is_an_error_of_the_file_that_was_read(disk, tmp_path, monkeypatch):
+    """Nothing may be concluded from bytes that did not come: the file is unread, and the error names it."""
+    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
+    file.write_bytes(b"units")
+    monkeypatch.setattr("engine.ssh.connection._RECONNECT_DELAYS_S", (0.0, 0.0))
+    monkeypatch.setenv("STORESCOPE_SSH", "/nothing/of/this/name")
+    disk.connection._pipe.process.kill()
+    disk.connection._pipe.process.wait()
+    with pytest.raises(OSError, match="no connection to elsewhere") as error:
+        disk.status(str(on_machine(file)), True)
+    assert error.value.filename == str(on_machine(file))
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"[{}]", b"null", b'[{"folder": "/", "entries": [["a", [1], null]]}]'])
+def test_an_answer_that_does_not_fit_is_an_error_of_the_folder(disk, tmp_path, monkeypatch, data):
+    monkeypatch.setattr(disk.connection, "request", lambda *_: ({"locks": []}, data))
+    with pytest.raises(OSError, match="the other machine sent an answer that does not fit"):
+        disk.entries(str(on_machine(tmp_path / "store")))
+
+
+def answers_like_the_store(store: Path, *counts: int) -> list[str]:
+    """Return the questions that the store answers in another way when it is read through ssh."""
+    different = []
+    for question in questions(store, *counts):
+        here, there = answer(store, question), answer(on_machine(store), question)
+        if here != (there[0], there[1], there[2].replace(f"{MACHINE.replace(':/', '://')}{store}", "STORE")):
+            different.append(f"{' '.join(question)}: {here[0]} {there[0]} {here[2]} {there[2]}")
+    return different
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", SHORT_GOLDEN)
+def test_a_real_store_on_another_machine_answers_as_here(name, golden, unchanged, tmp_path, monkeypatch):
+    install_stand_in(tmp_path, monkeypatch)
+    assert answers_like_the_store(unchanged(golden(name))) == []
+
+
+@pytest.mark.golden
+@pytest.mark.full_form
+@pytest.mark.parametrize("name", OTHER_GOLDEN)
+def test_every_real_store_on_another_machine_answers_as_here(name, golden, unchanged, tmp_path, monkeypatch):
+    install_stand_in(tmp_path, monkeypatch)
+    assert answers_like_the_store(unchanged(golden(name)), 4, 4) == []
+
+
+def test_a_store_below_the_folder_that_is_named_is_opened(tmp_path, golden, monkeypatch):
+    install_stand_in(tmp_path, monkeypatch)
+    store = golden("broker-orders")
+    with open_store(on_machine(store.parent)) as snapshot:
+        assert snapshot.path.name == store.name
+        assert snapshot.log.end_offset
