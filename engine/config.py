@@ -301,6 +301,9 @@ class MessageStoreConfig:
         "with both kinds of queues: log files that a start looks further back for the other queues",
         -_I32,
     )
+    use_separate_store_path_for_rocksdb_cq: bool = _flag(
+        "useSeparateStorePathForRocksdbCQ", "a RocksDB of queues in consumequeue_rocksdb", default=False
+    )
     combine_cq_use_rocksdb_for_lmq: bool = _flag(
         "combineCQUseRocksdbForLmq", "with both kinds of queues: light queues only in the RocksDB", default=False
     )
@@ -650,7 +653,7 @@ _OTHER_STORE_KEYS = """
     timerRocksDBPrecisionMs timerRocksDBRollIntervalHours timerRocksDBRollMaxTps timerRocksDBRollRangeHours
     timerRocksDBStopScan timerRocksDBTimeExpiredMaxTps timerSkipUnknownError timerStopDequeue timerStopEnqueue
     timerWarmEnable timerWheelSnapshotIntervalMs transRocksDBEnable
-    transWriteOriginTransHalfEnable useSeparateStorePathForRocksdbCQ writeWithoutMmap
+    transWriteOriginTransHalfEnable writeWithoutMmap
 """
 OTHER_STORE_KEYS = frozenset(_OTHER_STORE_KEYS.split())
 """Keys of MessageStoreConfig without a field here: they change nothing in the files, or ``MODES`` of

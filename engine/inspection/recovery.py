@@ -201,7 +201,7 @@ def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
 
     Raises :class:`CannotRead`.
     """
-    if store.queue_source == "new rocksdb":
+    if store.begins_rocksdb:
         return RocksdbQueues(0, ())
     queues = store.rocksdb_queues
     if queues is None:

@@ -670,6 +670,18 @@ class StoreSnapshot:
             queues = self._rocksdb_queues = self._rocks_queues(folder)
         return queues
 
+    @property
+    def begins_rocksdb(self) -> bool:
+        """Return True if the next start makes a new RocksDB for all queues.
+
+        A storage mode with one is supposed, or the configuration names it and the store has no queues.
+        """
+        if self.queue_source is not None:
+            return self.queue_source == "new rocksdb"
+        config = self.config
+        is_configured = config is not None and "storeType" in config.given and config.store_type == "defaultRocksDB"
+        return is_configured and self.undecoded_part("queues") is None and not self._file_queues()
+
     def _rocks_queues(self, folder: Path) -> RocksQueues:
         levels = DEFAULT_DELAY_LEVELS if self.config is None else self.config.delay_levels()
         return RocksQueues(folder, self.reading, self._log, lambda: self.lock_state == "held", levels)

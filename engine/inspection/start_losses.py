@@ -187,7 +187,7 @@ class _PlanLosses:
         """Start of the last span in which everything is dispatched."""
         self._states: _QueueStates | _RowStates = (
             _RowStates(store, plan)
-            if store.rocksdb_queues is not None or store.queue_source == "new rocksdb"
+            if store.rocksdb_queues is not None or store.begins_rocksdb
             else _QueueStates(store, plan)
         )
         self._light = _has_light_queues(store, plan)

@@ -27,7 +27,7 @@ from engine.errors import CorruptUnit
 from engine.inspection.block_scan import scan_log
 from engine.inspection.index_reader import IndexReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.patching.patches import Patch, ResizeFile
+from engine.patching.patches import Patch, RemoveFile, ResizeFile
 from engine.repair.queue_entries import differences
 from engine.repair.repair import Repair, sample_of
 from engine.rules import mendable
@@ -66,13 +66,16 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
     if store.kind != "store" or geometry is None or not reported:
         return None
     readers = [reader for reader in store.index_files() if Path(reader.path).is_relative_to(store.path)]
-    if any(_is_foreign(finding, readers) for finding in findings):
+    readers, lost_files = _without_lost_end(store, readers)
+    if any(_is_foreign(finding, readers, lost_files) for finding in findings):
         return None
+    if any(finding.id in mendable.LOST_END or finding.id == "IX07" for finding in findings) and readers:
+        reported.add(readers[-1].path)
     if any(finding.id in _LENGTHS for finding in findings):  # one of them may stand for several files
         reported |= {reader.path for reader in readers if reader.size != geometry.file_size}
     changed_units = [finding.offset for finding in findings if finding.id == "CL04" and finding.offset is not None]
-    patches: list[Patch] = []
-    mended_files = 0
+    patches: list[Patch] = [_removal(store, reader) for reader in lost_files]
+    mended_files = len(patches)
     for number, reader in enumerate(readers):
         previous_file = readers[number - 1] if number else None
         next_file = readers[number + 1] if number + 1 < len(readers) else None
@@ -91,16 +94,46 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
         "{n:,} index files have their entries again: queries by key find their messages",
         n=mended_files,
     )
+    if lost_files:
+        gains = plural(
+            "{n:,} index file is changed: queries by key find messages that the log has, and no others",
+            "{n:,} index files are changed: queries by key find messages that the log has, and no others",
+            n=mended_files,
+        )
     title = sentence("Write the entries of index files again from the commit log")
     return Repair(NAME, mendable.INDEX_ENTRIES, title, tuple(patches), gains)
 
 
-def _is_foreign(finding: Finding, readers: Sequence[IndexReader]) -> bool:
-    """Return True if the index may be of another store or log: then the log does not tell its entries. Entries behind
-    the end of the log stand in the last file only, if the log lost its end.
+def _without_lost_end(
+    store: StoreSnapshot, readers: Sequence[IndexReader]
+) -> tuple[list[IndexReader], list[IndexReader]]:
+    """Return the files with keys of messages that the log has, and those behind them: all of whose entries lead behind
+    the end of the log.
     """
-    is_last = bool(readers) and finding.file == readers[-1].path
-    return finding.id == "IX11" or (finding.id == "IX07" and not is_last)
+    count = len(readers)
+    while count and _is_behind(readers[count - 1], store.log.max_offset):
+        count -= 1
+    return list(readers[:count]), list(readers[count:])
+
+
+def _is_behind(reader: IndexReader, log_end: int) -> bool:
+    offsets = [entry.phy_offset for _, entry in reader.entries()]
+    return bool(offsets) and min(offsets) >= log_end
+
+
+def _removal(store: StoreSnapshot, reader: IndexReader) -> RemoveFile:
+    size, sample = sample_of(store, Path(reader.path))
+    why = sentence("all entries of {file} lead behind the end of the log", file=reader.name)
+    name = Path(reader.path).relative_to(store.path).as_posix()
+    return RemoveFile(file=name, size=size, sample=sample, why=why, name=NAME)
+
+
+def _is_foreign(finding: Finding, readers: Sequence[IndexReader], lost_files: Sequence[IndexReader]) -> bool:
+    """Return True if the index may be of another store or log: then the log does not tell its entries. Entries behind
+    the end of the log stand in the last files only, if the log lost its end.
+    """
+    last_files = {reader.path for reader in (*readers[-1:], *lost_files)}
+    return finding.id == "IX11" or (finding.id == "IX07" and finding.file not in last_files)
 
 
 def _remembers(reader: IndexReader, changed_units: Sequence[int]) -> bool:
@@ -132,7 +165,7 @@ def _patches(
             continue
         if next_file is not None and len(keys.key_hash) != geometry.entries - 1:
             continue
-        if not _agrees(old_bytes, geometry, keys, is_counted=next_file is not None):
+        if not _agrees(old_bytes, geometry, keys, store.log.max_offset, is_counted=next_file is not None):
             continue
         new_bytes = np.zeros(geometry.file_size, np.uint8)
         header = next_header(preceding.header) if preceding is not None else IndexHeader(0, 0, 0, 0, 0, 1)
@@ -211,12 +244,13 @@ def _keys_between(
     return IndexKeys(hashes[this_file], offsets[this_file], times[this_file], 0, later_units=False)
 
 
-def _agrees(old_bytes: bytes, geometry: Geometry, keys: IndexKeys, *, is_counted: bool) -> bool:
-    """Return True if most entries that are left in a file are those of ``keys``. A file without any agrees if the files
-    around it say how many it had (``is_counted``).
+def _agrees(old_bytes: bytes, geometry: Geometry, keys: IndexKeys, log_end: int, *, is_counted: bool) -> bool:
+    """Return True if most entries that are left in a file are those of ``keys``; those of messages behind the end of
+    the log do not count. A file without any agrees if the files around it say how many it had (``is_counted``).
     """
     entries = np.frombuffer(old_bytes, INDEX_ENTRY, offset=geometry.entry_position(1))
-    written = np.flatnonzero((entries["phy_offset"] != 0) | (entries["key_hash"] != 0))
+    is_written = (entries["phy_offset"] != 0) | (entries["key_hash"] != 0)
+    written = np.flatnonzero(is_written & (entries["phy_offset"] < log_end))
     if not len(written):
         return is_counted
     count = len(keys.key_hash)

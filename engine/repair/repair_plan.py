@@ -30,6 +30,7 @@ from engine.repair import (
     log_damage,
     missing_files,
     pop_rows,
+    queue_ends,
     queue_entries,
     rocksdb_database,
     rocksdb_queues,
@@ -216,7 +217,11 @@ def plan_repairs(
         dledger_entries.NAME: _entries_repair,
         missing_files.NAME: _missing_files_repair,
         log_damage.NAME: _log_repair,
-        queue_entries.NAME: _queues_repair,
+        queue_entries.NAME: lambda store, state: (
+            rocksdb_database.make_database(store, config, patches)
+            if store.begins_rocksdb
+            else _queues_repair(store, state)
+        ),
         index_entries.NAME: lambda store, state: index_entries.repair_index_entries(store, state.findings),
         index_links.NAME: lambda store, state: index_links.repair_index(store, state.findings),
         table_rows.TOPICS_NAME: lambda store, state: table_rows.repair_topics(store, state.findings),
@@ -226,7 +231,7 @@ def plan_repairs(
         compacted_queues.NAME: lambda store, state: compacted_queues.repair_compacted(store, state.findings),
         pop_rows.NAME: lambda store, state: pop_rows.repair_pops(store, state.findings),
         state_files.CHECKPOINT: lambda store, state: state_files.repair_checkpoint(store, state.findings, release),
-        state_files.START: lambda store, state: state_files.repair_start_of_dispatch(store, state.findings),
+        state_files.START: lambda store, state: state_files.repair_start_of_dispatch(store, state.findings, release),
     }
     for name in _ORDER:
         with open_store(path, config, patches) as store:
@@ -291,6 +296,9 @@ def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if store.rocksdb_queues is not None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
     repairs = [repair for make in _OF_QUEUES if (repair := make(store, state.findings)) is not None]
+    patched_files = {patch.file for repair in repairs for patch in repair.patches}
+    ends = queue_ends.repair_queue_ends(store, state.findings, state.kept_to, patched_files)
+    repairs += [ends] if ends is not None else []
     if not repairs:  # of mended entries in the second turn
         return ext_units.repair_ext_units(store, state.findings)
     if len(repairs) < 2:
@@ -343,6 +351,6 @@ def _findings(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | 
 def _state(store: StoreSnapshot, release: Release, cancel: Cancel | None, progress: Progress | None) -> State:
     findings = _findings(store, cancel, progress)
     releases = dict.fromkeys((release, compared_with(release)))
-    if store.rocksdb_queues is not None:
+    if store.rocksdb_queues is not None or store.begins_rocksdb:
         releases = {name: None for name in releases if rules_of(name).recovers_rocksdb_queues}
     return State(tuple(findings), tuple(plan(store, name) for name in releases))

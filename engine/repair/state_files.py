@@ -70,7 +70,7 @@ def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], relea
     return Repair(CHECKPOINT, mendable.CHECKPOINT, sentence("Correct the checkpoint"), (patch,), gains)
 
 
-def repair_start_of_dispatch(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
+def repair_start_of_dispatch(store: StoreSnapshot, findings: Collection[Finding], release: Release) -> Repair | None:
     """Return the repair with which the next start reads the log from its first file, and fills all queues again; None
     if the queues are there, or the length of their files is known (then :mod:`engine.repair.queue_entries` makes them).
 
@@ -98,7 +98,14 @@ def repair_start_of_dispatch(store: StoreSnapshot, findings: Collection[Finding]
     if not patches:
         return None
     gains = sentence("the next start fills all queues again")
-    costs = sentence("this start takes longer: it reads the whole log")
+    costs: str = sentence("this start takes longer: it reads the whole log")
+    if not rules_of(release).knows_delays_in_recovery:
+        at_once = sentence(
+            "{release} delivers all waiting messages of the delay levels at once; to keep their times, give the "
+            "broker's configuration (--config), and the queues are made here",
+            release=rules_of(release).title,
+        )
+        costs = join("; ", [costs, at_once])
     title = sentence("Let the next start read the log from its first file")
     return Repair(START, mendable.LOST_QUEUES, title, tuple(patches), gains, costs)
 

@@ -9,9 +9,10 @@ from engine.sentences import Sentence, sentence
 DATABASES = frozenset({"DK02"})
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 ENTRIES = frozenset({"CL01", "CL06", "DL01", "DL03"})
-QUEUES = frozenset({"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ15", "CQ16", "RP01", "RP03"})
+LOST_END = frozenset({"CL11", "CQ13"})
+QUEUES = LOST_END | {"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ15", "CQ16", "RP01", "RP03"}
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
-INDEX_ENTRIES = frozenset({"IX01", "IX06", "IX07", "IX08", "IX10"})
+INDEX_ENTRIES = frozenset({"CL11", "IX01", "IX06", "IX07", "IX08", "IX10"})
 LOST_QUEUES = frozenset({"CQ10"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05"})
 TABLES = frozenset({"CF01", "CF03", "CF04", "CF19", "CK06"})
@@ -127,7 +128,9 @@ LEFT: dict[str, Sentence] = {
     "CQ10": sentence("the next start dispatches these messages, or storescope dispatch builds queues of this form"),
     "CQ11": sentence("the topic has folders of both kinds: move the one without its messages out of the store"),
     "CQ12": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
-    "CQ13": sentence("the messages of these entries are gone, and the next start cuts the entries"),
+    "CQ13": sentence(
+        "the messages of these entries are gone; the next start cuts the entries, or the queue has a form of its own"
+    ),
     "CQ14": _ROCKSDB,
     "CQ15": sentence("storescope dispatch builds the queues and their ext files together from the log"),
     "CQ16": sentence("the log does not have the messages around this bound, or more rows are wrong than are written"),

@@ -75,9 +75,24 @@ def verdict(entry: ComparedEntry, required: ComparedEntry, previous: ComparedEnt
     return "offset"
 
 
-def words(reason: Verdict, entry: ComparedEntry, required: ComparedEntry, *, in_rocksdb: bool = False) -> str:
-    """Describe the expected and the actual entry in one clause."""
+def words(
+    reason: Verdict,
+    entry: ComparedEntry,
+    required: ComparedEntry,
+    *,
+    in_rocksdb: bool = False,
+    is_delayed: bool = False,
+) -> str:
+    """Describe the expected and the actual entry in one clause. With ``is_delayed`` it is of the delay topic."""
     match reason:
+        case "tag" if is_delayed and -(1 << 31) <= entry.tags < 1 << 31:  # as RocketMQ 4.9 writes it while it recovers
+            return sentence(
+                "has the code of tags ({code}) in place of the time of delivery {found} of its unit at {at:,}: a "
+                "broker delivers the message at once",
+                code=entry.tags,
+                at=required.physical,
+                found=required.tags,
+            )
         case "missing":
             if in_rocksdb:
                 return sentence("has no row in the RocksDB; its unit is at {at:,}", at=required.physical)

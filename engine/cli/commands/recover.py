@@ -100,7 +100,8 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
         recovery = _plan_with_progress(store, release, out)
         other_release = compared_with(release)
         is_compared = args.release is None and (
-            store.rocksdb_queues is None or rules_of(other_release).recovers_rocksdb_queues
+            not (store.begins_rocksdb or store.rocksdb_queues is not None)
+            or rules_of(other_release).recovers_rocksdb_queues
         )
         other_recoveries = [_plan_with_progress(store, other_release, out, losses=False)] if is_compared else []
         written = guess(store)

@@ -29,7 +29,7 @@ from engine.rules import catalogue, damage_causes, index_rules, log_rules, queue
 from engine.rules.damage_causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.sentences import join, plural, sentence
-from engine.system_names import LMQ_PREFIX
+from engine.system_names import LMQ_PREFIX, SCHEDULE_TOPIC
 
 MAX_LOOKUPS = 256
 MAX_OWNERS = 8
@@ -460,7 +460,13 @@ class QueueConsequences:
         if suspect.verdict == "unit":
             yield self._unit_with_other_number(walk, suspect)
             return
-        text = queue_rules.words(suspect.verdict, suspect.entry, suspect.unit, in_rocksdb=walk.in_rocksdb)
+        text = queue_rules.words(
+            suspect.verdict,
+            suspect.entry,
+            suspect.unit,
+            in_rocksdb=walk.in_rocksdb,
+            is_delayed=walk.reader.topic == SCHEDULE_TOPIC,
+        )
         evidence: dict[str, Any] = {
             "queueOffset": suspect.number,
             "expected": {

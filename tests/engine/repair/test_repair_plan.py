@@ -21,7 +21,7 @@ from engine.rules import mendable
 
 MENDED = (
     *("CL01", "CL02", "CL03", "CL05", "CL09", "CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ15", "CQ17"),
-    *("RP01", "CF18"),
+    *("CL11", "CQ13", "RP01", "CF18"),
     *("CK02", "CK04", "CK05", "IX01", "IX02", "IX03", "IX09", "DK01"),
     *("CF01", "CF02", "CF04", "CF07", "CF08", "CF09", "CQ11", "CQ14", "CM02", "IX06", "IX07", "IX11"),
     *("TM01", "TM02", "TM03", "TM04", "TM05"),

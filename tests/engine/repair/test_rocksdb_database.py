@@ -10,6 +10,7 @@ import made_rocksdb
 import pytest
 
 from engine.codec import rocksdb_queue_rows as codec
+from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
 from engine.inspection.snapshot import open_store
 from engine.repair import rocksdb_database, rocksdb_queues
@@ -96,3 +97,30 @@ def test_damage_in_the_log_is_mended_as_well(root):
     assert [repair.name for repair in plan.repairs][:2] == ["rocksdb", "log"]
     assert plan.mended.start.will_start
     assert lost_by(plan.mended.start) == 0
+
+
+def test_a_database_that_is_gone_is_built_if_the_configuration_names_it(root):
+    """Files of queues were offered, which such a broker does not read. It makes a database itself, but leaves the
+    message at offset 0 of the log out.
+    """
+    before = made_rocksdb.read_rows(root / "consumequeue")
+    shutil.rmtree(root / "consumequeue")
+    config = MessageStoreConfig(store_type="defaultRocksDB", given=frozenset({"storeType"}))
+    plan = plan_repairs(root, config, "5.5")
+    assert [lost_by(start) for start in plan.current.starts] == [1]
+    assert not plan.mended.findings
+    assert [lost_by(start) for start in plan.mended.starts] == [0]
+    mend_in_place(root, config, plan.patches)
+    assert made_rocksdb.read_rows(root / "consumequeue")[codec.ENTRY_FAMILY] == before[codec.ENTRY_FAMILY]
+
+
+def test_a_start_that_fills_it_begins_with_the_first_message(root, monkeypatch):
+    """The end of dispatch was 0 in the new database, and a start dispatches only messages behind it: the message at
+    offset 0 of the log was served to nobody.
+    """
+    for module in (rocksdb_database, rocksdb_queues):
+        monkeypatch.setattr(module, "MAX_ROWS", 100)
+    DAMAGE["no manifest"](root / "consumequeue")
+    mend_in_place(root, None, plan_repairs(root, None, "5.5").patches)
+    bounds = made_rocksdb.read_rows(root / "consumequeue")[codec.BOUND_FAMILY]
+    assert codec.decode_dispatched(bounds[codec.CHECKPOINT_KEY]) == -1

@@ -21,7 +21,7 @@ from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
 from engine.repair.repair import Repair
 from engine.repair.repair_plan import lost_by, plan_repairs
-from engine.repair.state_files import repair_checkpoint, repair_files, repair_tables
+from engine.repair.state_files import repair_checkpoint, repair_files, repair_start_of_dispatch, repair_tables
 from engine.rules.findings import Finding
 
 
@@ -161,6 +161,18 @@ def test_a_start_fills_all_lost_queues_again(tmp_path, is_closed):
     names = [repair.name for repair in repairs.repairs]
     assert names == ([] if lost_by(repairs.current.start) == 0 else ["start-of-dispatch"])
     assert is_closed or names
+
+
+def test_the_plan_says_that_4_9_loses_the_times_of_delayed_messages(tmp_path):
+    """RocketMQ 4.9 reads its delay levels after it has recovered the log. All messages that waited were delivered at
+    once, and check called the entries wrong, of which the plan had said nothing.
+    """
+    store = healthy(count=60)
+    root = store.write(tmp_path / "store")
+    shutil.rmtree(root / "consumequeue")
+    with open_store(root) as opened:
+        costs = [repair_start_of_dispatch(opened, found(opened), release).costs for release in ("4.9", "5.3")]
+    assert ["delay levels at once" in text for text in costs] == [True, False]
 
 
 def test_an_index_file_gets_its_name_back(tmp_path):

@@ -29,6 +29,14 @@ def test_verdicts(entry, verdict, rule):
     assert len(queue_rules.words(verdict, entry, UNIT)) > 10
 
 
+def test_an_entry_that_4_9_wrote_while_it_recovered_says_what_follows():
+    """The entry has the code of the tags where a delayed message has its time of delivery."""
+    required = ComparedEntry(1000, 200, 1_700_000_010_000)
+    text = queue_rules.words("tag", ComparedEntry(1000, 200, 0), required, is_delayed=True)
+    assert text.endswith("a broker delivers the message at once")
+    assert "tag code" in queue_rules.words("tag", ComparedEntry(1000, 200, 1 << 40), required, is_delayed=True)
+
+
 def test_entries_are_compared_in_bulk():
     column = np.array([1, 2, 3, 4], np.int64)
     entries = Entries(column, column * 10, column * 100)
