@@ -87,7 +87,9 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
     try:
         from viewer.shell.app import Start, main
     except ImportError as error:
-        words = system_libraries.instead_of_traceback(error, picture=args.screenshot is not None)
+        words = _missing_package(error) or system_libraries.instead_of_traceback(
+            error, picture=args.screenshot is not None
+        )
         if words is None:
             raise
         sys.stderr.write(f"storescope: {words}\n")
@@ -105,6 +107,16 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         new_window=args.new_window,
     )
     return main(start)
+
+
+def _missing_package(error: ImportError) -> str | None:
+    """Return the line for a package of the window that is not installed, None for another reason."""
+    from engine.extras import PACKAGES, install_line
+
+    module = (error.name or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or module not in {package.module for package in PACKAGES}:
+        return None
+    return f"the window needs the package {module}: {install_line(module)}"
 
 
 def _refuse_no_recording(place: str | None) -> None:

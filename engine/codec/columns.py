@@ -38,6 +38,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import BY_VERSION
 from engine.codec.unit_scan import Blank, Stop, decode_entry_item, decode_item, find_unit
+from engine.extras import install_line
 
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 Stopped = Literal["full", "blank", "zero", "end", "cut", "damage"]
@@ -455,6 +456,11 @@ def _try_twin() -> Twins | None:
         compiled = twins("compiled")
         empty_window = Window(np.zeros(256, np.uint8), 0, 0, 256)
         _run(compiled, empty_window, UnitColumns(2), TopicTable(), True, True, message.DEFAULT_DELAY_LEVELS)
+    except ImportError as error:
+        _log.warning(
+            "compiled code is not available, plain Python is used: %s: %s", error, install_line(error.name or "numba")
+        )
+        return None
     except Exception as error:  # noqa: BLE001  numba and LLVM fail in many ways
         _log.warning("compiled code is not available, plain Python is used: %s", error)
         return None

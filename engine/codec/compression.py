@@ -6,10 +6,12 @@ are more. lz4 and zstandard are optional; without them the note names the missin
 
 from __future__ import annotations
 
+import importlib.util
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from engine.extras import install_line
 from engine.sentences import sentence
 
 COMPRESSED = 0x1
@@ -17,6 +19,9 @@ KIND_MASK = 0x700
 KINDS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
 MAX_UNPACKED_BYTES = 16 << 20
 _ZSTD_WINDOW = 64 << 20  # clients write windows of at most 8 MiB; only damaged data asks for more
+
+
+_PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}
 
 
 class Unpacked(NamedTuple):
@@ -33,6 +38,12 @@ class _Damaged(Exception):
 def kind_of(sys_flag: int) -> str | None:
     """Return ``zlib``, ``lz4`` or ``zstd``; None if the body is not compressed or the kind is unknown."""
     return KINDS.get((sys_flag & KIND_MASK) >> 8) if sys_flag & COMPRESSED else None
+
+
+def missing_package(kind: str) -> str | None:
+    """Return the package that bodies of ``kind`` need, None if it is installed."""
+    package = _PACKAGES.get(kind)
+    return package if package is not None and importlib.util.find_spec(package) is None else None
 
 
 def unpack(body: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Unpacked:
@@ -59,7 +70,13 @@ def unpack(body: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Unpacke
                 )
     except ImportError as error:
         return Unpacked(
-            b"", sentence("{kind} bodies need the package {name}, which is not installed", kind=kind, name=error.name)
+            b"",
+            sentence(
+                "{kind} bodies need the package {name}: {command}",
+                kind=kind,
+                name=error.name,
+                command=install_line(error.name or kind),
+            ),
         )
     except _Damaged as error:
         return Unpacked(

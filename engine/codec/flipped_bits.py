@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from engine.codec.crc import MASK, crc31
+from engine.extras import install_line
 from engine.sentences import plural, sentence
 
 _POLYNOMIAL = 0x104C11DB7
@@ -97,7 +98,9 @@ def explain(body: bytes, stored: int) -> Explanation:
             flips = _search(difference, len(body), _STRIDE_OF_BYTES, _MASKS_OF_BYTES)
     except ImportError:
         return Explanation(
-            (), field_bit, sentence("the search for flipped bits needs the package crcmod, which is not installed")
+            (),
+            field_bit,
+            sentence("the search for flipped bits needs the package crcmod: {command}", command=install_line("crcmod")),
         )
     return Explanation(flips, field_bit, None)
 

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
 
 from engine.codec import message, properties
-from engine.codec.compression import unpack
+from engine.codec.compression import kind_of, missing_package, unpack
 from engine.codec.java import utf8
 from engine.codec.message import Unit
 from engine.codec.priority import counting_priority
 from engine.codec.unit_fields import OF_RECORDS, Field
 from engine.decoding.bodies import UNDECODED, field_of, field_of_body
 from engine.decoding.values import Path
+from engine.extras import install_line
 from engine.sentences import msgid
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
@@ -30,6 +33,7 @@ Kind = Literal["number", "time", "duration", "text", "property", "list", "condit
 Getter = Callable[[Any], Any]
 
 PROPERTIES = "properties"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,17 @@ def _stored_body(record: Mapping[str, Any]) -> bytes | None:
 
 def _body_text(body: bytes, sys_flag: int) -> str | None:
     data, note = unpack(body, sys_flag)
-    return None if note is not None and not data else utf8(data)
+    if note is None or data:
+        return utf8(data)
+    if (kind := kind_of(sys_flag)) is not None and (package := missing_package(kind)) is not None:
+        _warn_of_package(kind, package)
+    return None
+
+
+@functools.cache
+def _warn_of_package(kind: str, package: str) -> None:
+    """Report once in a process that conditions on such bodies are not true."""
+    _log.warning("%s bodies are not searched: they need the package %s: %s", kind, package, install_line(package))
 
 
 def _stated_offset(record: Mapping[str, Any]) -> int | None:
