@@ -24,7 +24,6 @@ try:
     from engine.cli.options import Parser, masking
     from engine.cli.output import Output, escape_controls
     from engine.errors import StoreError, UsageError
-    from engine.files.store_folders import OutsidePath
     from engine.mapped.reading import Gathered, gather_unread
     from engine.sentences import sentence
 except KeyboardInterrupt:  # Ctrl+C before the command begins; the exit code is INTERRUPTED
@@ -81,6 +80,21 @@ COMMANDS = (
 )
 
 Run = Callable[..., int]
+
+FIRST_PAGE = """usage: storescope COMMAND STORE
+
+The five commands that most people need:
+  storescope view STORE            the window
+  storescope check STORE           what is wrong with this store, and what to do first
+  storescope where STORE ID        where the message with this id or key is, or why it is missing
+  storescope recover STORE --plan  what the next start of a broker would keep and lose
+  storescope snapshot STORE DST    a byte-exact copy, before anybody touches anything
+
+STORE is the directory that holds commitlog/, the one above it, or a file of a log. Commands that change it ask first.
+
+storescope --help           all commands
+storescope COMMAND --help   options and examples of one"""
+"""What ``storescope`` alone prints."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -178,6 +192,12 @@ def _commands_above() -> dict[str, EntryPoint]:
 
 def _run(arguments: list[str], unread: Gathered) -> int:
     command = next((word for word in arguments if not word.startswith("-")), None)
+    if not arguments:
+        print(FIRST_PAGE)
+        return USAGE
+    if command is None and set(arguments) <= {"--version", "--verbose"}:
+        print(_version("--verbose" in arguments))
+        return OK
     parser = build_parser(command)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -238,6 +258,8 @@ def _version(verbose: bool) -> str:
 
 
 def _report_failure(error: Exception, code: int, debug: bool) -> int:
+    from engine.files.store_folders import OutsidePath
+
     if debug:
         traceback.print_exc()
     text = str(error)

@@ -8,13 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from engine.capsule.recognition import refuse_capsule
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import StoreError, UsageError
-from engine.files.store_folders import settle_folders
-from engine.inspection.lookup import parse_number
-from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.inspection.written_release import require_release
 from engine.releases import NAMES, Release, parse
 from engine.sentences import sentence
 from engine.ssh.address import refuse_ssh_address
@@ -24,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from engine.cli.output import Output
+    from engine.inspection.snapshot import StoreSnapshot
     from engine.patching.patches import Patch
     from engine.rules.masking import Masking
 
@@ -70,6 +66,8 @@ def add_queue(parser: argparse.ArgumentParser) -> None:
 
 def number(text: str) -> int:
     """An offset or count: decimal, ``0x…`` or ``1_000``."""
+    from engine.inspection.lookup import parse_number
+
     value = parse_number(text)
     if value is None:
         raise argparse.ArgumentTypeError(f"expected a number (decimal, 0x… or 1_000) within 64 bits, found '{text}'")
@@ -194,6 +192,8 @@ def open_named_store(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """The store that the command names, opened read-only. Where the configuration has paths of its own, standard error
     tells which folders are read.
     """
+    from engine.inspection.snapshot import open_store
+
     store = open_store(args.store, read_config(args), patches_of(args))
     store.release = getattr(args, "release", None)
     out.has_bodies = store.capsule is None
@@ -232,6 +232,10 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """:func:`open_named_store` for a command that writes. Raises :class:`engine.files.store_folders.OutsidePath` where
     the configuration leads out of the store, :class:`engine.capsule.recognition.CapsuleIsReadOnly` for a capsule.
     """
+    from engine.capsule.recognition import refuse_capsule
+    from engine.files.store_folders import settle_folders
+    from engine.inspection.snapshot import open_store
+
     refuse_capsule(args.store)
     refuse_ssh_address(args.store)
     store = open_store(args.store, read_config(args))
@@ -252,7 +256,11 @@ def add_release(parser: argparse.ArgumentParser, text: str) -> None:
 
 def stated_release(args: argparse.Namespace, store: StoreSnapshot) -> Release:
     """The release of ``--release``; without it the one that seems to have written ``store``."""
-    return require_release(store) if args.release is None else parse(args.release)
+    if args.release is not None:
+        return parse(args.release)
+    from engine.inspection.written_release import require_release
+
+    return require_release(store)
 
 
 def host_and_port(text: str) -> tuple[str, int]:

@@ -16,7 +16,8 @@ import agree
 import handmade_stores
 import pytest
 
-from engine.cli.main import build_parser
+from engine import __version__
+from engine.cli.main import FIRST_PAGE, build_parser
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -92,6 +93,27 @@ def test_help_and_version_on_every_level():
     with start() as process:
         assert b"usage" in process.communicate(timeout=60)[0]
     assert process.returncode == 2
+
+
+def test_the_first_page_names_five_commands_that_exist():
+    lines = [line for line in FIRST_PAGE.splitlines() if line.startswith("  storescope ")]
+    assert len(lines) == 5
+    assert {line.split()[1] for line in lines} <= {*COMMAND_LINES}
+    parser = build_parser()
+    for line in lines:
+        parser.parse_args(line.strip().partition("  ")[0].split()[1:])
+
+
+def test_the_version_and_the_first_page_need_no_module_of_a_store():
+    """``storescope --version`` loaded all commands, two hundred modules and numpy, before it printed ten characters."""
+    code = (
+        "import sys\nfrom engine.cli.main import main\nmain([])\nmain(['--version'])\n"
+        "modules = ('numpy', 'engine.inspection', 'engine.codec')\n"
+        "sys.exit(' '.join(name for name in sys.modules if name.startswith(modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stderr == "\n"
+    assert ended.stdout.endswith(f"\nstorescope {__version__}\n")
 
 
 def every_command(parser, *path):
