@@ -140,6 +140,7 @@ class _QueueFiles:
         not fit into it.
         """
         messages = dict(self._whole_messages(file))
+        self._put_right(file, messages)
         offsets = {unit.offset for _, unit in messages.values()}
         following = self._first_of_next(file)
         named = [
@@ -176,6 +177,25 @@ class _QueueFiles:
             if is_numbered and item.queue_offset > last_number:
                 yield item.queue_offset, (self._log.read(item.offset, item.size), item)
                 last_number = item.queue_offset
+
+    def _put_right(self, file: ReadOnlyFile, messages: dict[int, tuple[bytes, Unit]]) -> None:
+        """Take a message in front of damage as the commit log has it, if both differ: no CRC covers its properties, and
+        the damage may begin in them.
+        """
+        walk = self._log.walk(file.start_offset, file.end_offset, crc=True)
+        starts = {item.offset for item in walk if isinstance(item, Damage) and not is_unwritten(file, item)}
+        for number, (_, unit) in list(messages.items()):
+            entry = self._queue.entry(number) if unit.end in starts else None
+            stored = self._store.log.seen_at(entry.physical_offset) if entry is not None else None
+            same = ("topic", "queue_id", "queue_offset", "size", "store_timestamp", "body_crc")
+            if (
+                isinstance(stored, Unit)
+                and stored.crc != "bad"
+                and all(getattr(stored, name) == getattr(unit, name) for name in same)
+                and stored.properties_raw != unit.properties_raw
+            ):
+                messages[number] = self._store.log.read(stored.offset, stored.size), stored
+                self._done.restored += 1
 
     def _of_queue_file(self, start: int) -> _Pair | None:
         """Return a file of the log that is lost, with the messages that the entries of its queue file name; None if the

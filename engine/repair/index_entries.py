@@ -66,10 +66,13 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
     if store.kind != "store" or geometry is None or not reported:
         return None
     readers = [reader for reader in store.index_files() if Path(reader.path).is_relative_to(store.path)]
-    readers, lost_files = _without_lost_end(store, readers)
+    has_lost_end = any(finding.id in mendable.LOST_END or finding.id == "IX07" for finding in findings)
+    lost_files: list[IndexReader] = []
+    if has_lost_end:
+        readers, lost_files = _without_lost_end(store, readers)
     if any(_is_foreign(finding, readers, lost_files) for finding in findings):
         return None
-    if any(finding.id in mendable.LOST_END or finding.id == "IX07" for finding in findings) and readers:
+    if has_lost_end and readers:
         reported.add(readers[-1].path)
     if any(finding.id in _LENGTHS for finding in findings):  # one of them may stand for several files
         reported |= {reader.path for reader in readers if reader.size != geometry.file_size}
@@ -117,8 +120,13 @@ def _without_lost_end(
 
 
 def _is_behind(reader: IndexReader, log_end: int) -> bool:
-    offsets = [entry.phy_offset for _, entry in reader.entries()]
-    return bool(offsets) and min(offsets) >= log_end
+    first_entry, geometry = reader.entry(1), reader.geometry
+    if first_entry is None or geometry is None or first_entry.phy_offset < log_end or reader.size > MAX_FILE_BYTES:
+        return False
+    entries = np.frombuffer(
+        reader.file.read(0, reader.size), INDEX_ENTRY, reader.last_entry, geometry.entry_position(1)
+    )
+    return int(entries["phy_offset"].min()) >= log_end
 
 
 def _removal(store: StoreSnapshot, reader: IndexReader) -> RemoveFile:
