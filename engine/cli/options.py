@@ -238,6 +238,13 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
 
     refuse_capsule(args.store)
     refuse_ssh_address(args.store)
+    return open_whole(args, out)
+
+
+def open_whole(args: argparse.Namespace, out: Output) -> StoreSnapshot:
+    """:func:`open_named_store` for a command that needs all of a store in its own folder. Raises
+    :class:`engine.files.store_folders.OutsidePath` where the configuration leads out of it.
+    """
     store = open_store(args.store, read_config(args))
     store.release = getattr(args, "release", None)
     try:

@@ -42,10 +42,10 @@ from engine.files.atomic_file import PRIVATE, atomic_file, check_new_file
 from engine.files.layout import parse_file_name
 from engine.inspection.batch_bodies import without_member_bodies
 from engine.inspection.capsule_masking import CapsuleMasking
+from engine.inspection.interrupted_change import find_interruption
 from engine.inspection.retention import disk_use_of
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.backup import find_interrupted_change, find_unsaved_change
-from engine.mapped.reading import Reading
+from engine.mapped.reading import Identity, Reading
 from engine.sentences import sentence
 from engine.system_names import OP_TOPIC, REVIVE_PREFIX, ROCKSDB_OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 
@@ -197,13 +197,11 @@ class _Making:
         directory = Directory(root.resolve().name, now_ms, __version__, lock_state, root=_entry("", info))
         directory.masked = self.masking.parts
         directory.disk_use = list(disk_use_of(self._store))
-        interrupted = find_interrupted_change(root) if lock_state != "held" else None
-        if interrupted is not None:
-            directory.interrupted_command, directory.was_undone = interrupted.command, bool(interrupted.begun)
-            directory.interrupted_backup = interrupted.folder.name
-        elif lock_state != "held":
-            directory.interrupted_command = find_unsaved_change(root)
-        directory.files += self._list(root, "", (root.resolve(),))
+        change = find_interruption(self._store)
+        if change is not None:
+            directory.interrupted_command, directory.was_undone = change.command, change.is_undo
+            directory.interrupted_backup = Path(change.folder).name
+        directory.files += self._list(root, "", ((info.st_dev, info.st_ino),))
         self.summary.files = sum(stat.S_ISREG(entry.mode) for entry in directory.files)
         self.summary.store_bytes = sum(entry.size for entry in directory.files if stat.S_ISREG(entry.mode))
         self._all_bytes = self.summary.store_bytes
@@ -218,8 +216,8 @@ class _Making:
                 entry.size = 0
         writer.finish(directory)
 
-    def _list(self, folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[CapsuleFile]:
-        """Yield every file and folder below ``folder``, whose resolved parents are ``above``."""
+    def _list(self, folder: Path, prefix: str, above: tuple[Identity, ...]) -> Iterator[CapsuleFile]:
+        """Yield every file and folder below ``folder``; it and its parents are ``above``."""
         for listed in self._reading.entries(folder):
             path = prefix + listed.name
             try:
@@ -232,11 +230,11 @@ class _Making:
             entry = _entry(path, info)
             yield entry
             if stat.S_ISDIR(info.st_mode):
-                resolved = Path(listed.path).resolve()
-                if resolved in above:
+                identity = info.st_dev, info.st_ino
+                if identity in above:  # a link to a folder above it
                     continue
                 try:
-                    yield from self._list(Path(listed.path), f"{path}/", (*above, resolved))
+                    yield from self._list(Path(listed.path), f"{path}/", (*above, identity))
                 except CannotRead as error:
                     entry.error = self._reason(listed.path, error)
 

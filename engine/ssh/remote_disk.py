@@ -151,10 +151,6 @@ class RemoteDisk(SystemDisk):
             total, free, available = (int(count) for count in self._request("space", str(path))[0]["space"])
         return total, free, available
 
-    def far_path(self, path: str | Path) -> str:
-        """Return the path that the machine itself has for ``path``."""
-        return self._remote(str(path)) or str(path)
-
     # -- the system's calls
 
     def open(self, path: str) -> int:

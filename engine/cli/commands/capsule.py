@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, open_to_write
+from engine.cli.options import add_command, add_store, common_options, open_whole
 from engine.cli.output import Output, Progress, size_text
 from engine.english import number_of
 from engine.inspection.capsule_making import check_target, make_capsule
@@ -43,7 +43,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the capsule and say what is in it. Return 0."""
     target = Path(args.output)
-    with open_to_write(args, out) as store:
+    with open_whole(args, out) as store:
         check_target(store, target, overwrite=args.overwrite, masking=args.masking)
         with Progress("capsule", 1, out.quiet) as progress:
             now_ms = time.time_ns() // 10**6

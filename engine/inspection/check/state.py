@@ -6,28 +6,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from engine.codec import config_tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint
 from engine.english import capital
-from engine.errors import CannotRead, CorruptUnit, StoreError
+from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check.next_start import StartEffects
+from engine.inspection.interrupted_change import find_interruption
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
-from engine.mapped.backup import (
-    JOURNAL,
-    NOTE,
-    command_of_note,
-    find_interrupted_change,
-    find_unsaved_change,
-    is_interrupted_change,
-    parse,
-)
+from engine.mapped.backup import NOTE
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, rules_of
 from engine.rules import catalogue
@@ -37,7 +29,6 @@ from engine.times import duration_text, time_text
 
 FAR_BEHIND_MS = 10 * 60_000
 FAR_BEHIND_FILES = 2
-JOURNAL_MAX_BYTES = 64 << 20
 _FIELDS = ("physicMsgTimestamp", "logicsMsgTimestamp", "indexMsgTimestamp")
 
 
@@ -58,21 +49,10 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
 
 def interrupted_change(store: StoreSnapshot) -> Iterator[Finding]:
     """AB02: a command that changes the store, or its undo, was stopped before its end."""
-    if store.kind != "store" or store.lock_state == "held":
+    change = find_interruption(store)
+    if change is None:
         return
-    if store.capsule is not None:  # it was looked for when the capsule was made
-        directory = store.capsule.directory
-        name, is_undo = directory.interrupted_command, directory.was_undone
-        folder = str(store.path.parent / directory.interrupted_backup) if directory.interrupted_backup else ""
-    elif store.remote_disk is not None:
-        name, is_undo, folder = _interrupted_change_there(store)
-    else:
-        backup = find_interrupted_change(store.path)
-        name = backup.command if backup is not None else find_unsaved_change(store.path)
-        is_undo = backup is not None and backup.begun
-        folder = str(backup.folder) if backup is not None else ""
-    if not name:
-        return
+    name, folder = change.command, change.folder
     if not folder:
         text = sentence(
             "The command {command} --no-backup was interrupted: some of its changes are made, others are not, and the "
@@ -83,7 +63,7 @@ def interrupted_change(store: StoreSnapshot) -> Iterator[Finding]:
         return
     text = sentence(
         "The undo of {command} was interrupted: the store is partly changed, and its backup is in {folder}"
-        if is_undo
+        if change.is_undo
         else "The command {command} was interrupted: the store is partly changed, and its backup is in {folder}",
         command=name,
         folder=folder,
@@ -286,21 +266,3 @@ def _read(store: StoreSnapshot, path: Path) -> bytes | None:
         return store.small_file(path)
     except (CannotRead, CorruptUnit) as error:
         raise OSError(5, error.what) from error
-
-
-def _interrupted_change_there(store: StoreSnapshot) -> tuple[str, bool, str]:
-    """Return the command that was stopped while it changed a store on another machine ("" for none), whether it was its
-    undo, and the folder of its backup ("" without one).
-    """
-    assert store.remote_disk is not None
-    far_path = store.remote_disk.far_path(store.path)
-    prefix = f"{store.path.name}.kept-"
-    for folder in reversed(store.reading.folders(store.path.parent)):
-        if not folder.name.startswith(prefix):
-            continue
-        with suppress(StoreError, KeyError, ValueError, TypeError):
-            journal = parse(store.reading.small(folder / JOURNAL, JOURNAL_MAX_BYTES) or b"", folder)
-            if journal.store == far_path and not journal.is_empty and is_interrupted_change(journal):
-                return journal.command, journal.begun, str(folder)
-    note = store.small_file(store.path / NOTE)
-    return "" if note is None else command_of_note(note), False, ""
