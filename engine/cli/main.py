@@ -219,6 +219,7 @@ def _run(arguments: list[str], unread: Gathered) -> int:
         unread=unread,
     )
     run: Run = args.run
+    args.arguments = arguments
     failed = True
     try:
         code = run(args, out)

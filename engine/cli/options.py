@@ -233,8 +233,6 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     the configuration leads out of the store, :class:`engine.capsule.recognition.CapsuleIsReadOnly` for a capsule.
     """
     from engine.capsule.recognition import refuse_capsule
-    from engine.files.store_folders import settle_folders
-    from engine.inspection.snapshot import open_store
 
     refuse_capsule(args.store)
     refuse_ssh_address(args.store)
@@ -245,6 +243,9 @@ def open_whole(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """:func:`open_named_store` for a command that needs all of a store in its own folder. Raises
     :class:`engine.files.store_folders.OutsidePath` where the configuration leads out of it.
     """
+    from engine.files.store_folders import settle_folders
+    from engine.inspection.snapshot import open_store
+
     store = open_store(args.store, read_config(args))
     store.release = getattr(args, "release", None)
     try:

@@ -40,8 +40,8 @@ class ConnectionLost(OSError):
     """The pipe broke before an answer came."""
 
 
-def remote_command() -> str:
-    """Return the command for the shell there: it starts the file server in the first Python that is found."""
+def file_server_command() -> str:
+    """Return the command for the shell there that starts the file server in the first Python that it has."""
     search = "; ".join(
         f"command -v {python} >/dev/null 2>&1 && exec {python} -u -c {shlex.quote(_START)}" for python in _PYTHONS
     )
@@ -49,12 +49,12 @@ def remote_command() -> str:
     return f"exec sh -c {shlex.quote(script)}"
 
 
-def ssh_command(address: SshAddress) -> list[str]:
-    """Return the command line that reaches the machine."""
+def ssh_command(address: SshAddress, remote: str) -> list[str]:
+    """Return the command line that runs ``remote`` in a shell of the machine."""
     command = shlex.split(os.environ.get(SSH_VARIABLE, "")) or ["ssh"]
     port = [] if address.port is None else ["-p", str(address.port)]
     user = [] if not address.user else ["-l", address.user]
-    return [*command, *_OPTIONS, *port, *user, "--", address.host, remote_command()]
+    return [*command, *_OPTIONS, *port, *user, "--", address.host, remote]
 
 
 class _Pipe:
@@ -67,7 +67,7 @@ class _Pipe:
         self._is_broken = False
         self.last_words: deque[str] = deque(maxlen=20)
         """The last lines that ssh wrote to its error output."""
-        command, pipe = ssh_command(address), subprocess.PIPE
+        command, pipe = ssh_command(address, file_server_command()), subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)  # noqa: S603 (no shell)
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.cli.options import add_command, add_masking, add_release, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress
+from engine.ssh.address import is_ssh_address
 
 SEVERITIES = ("chat", "note", "warn", "error")
 
@@ -30,11 +31,22 @@ def register(commands: Any) -> None:
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.add_argument("--only", metavar="IDS", help="apply only these rules (separated by commas)")
     parser.add_argument("--all", action="store_true", help="also list each finding that is a consequence of another")
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="read a store on another machine through ssh even if storescope could check it there",
+    )
     add_masking(parser)
     parser.set_defaults(run=run, tells_undecoded=True)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    if is_ssh_address(args.store) and not (args.here or args.config or args.patched):
+        from engine.cli.far_command import run_there
+
+        code = run_there(args.store, args.arguments, out)
+        if code is not None:
+            return code
     from engine.cli.finding_text import print_findings
     from engine.inspection.findings import check
     from engine.rules.findings import Finding

@@ -29,7 +29,7 @@ def facts_of(connection, path):
 
 def test_the_command_line_names_user_port_and_host(monkeypatch):
     monkeypatch.delenv(SSH_VARIABLE, raising=False)
-    command = ssh_command(ADDRESS)
+    command = ssh_command(ADDRESS, "true")
     assert command[0] == "ssh"
     assert command[-7:-1] == ["-p", "2200", "-l", "someone", "--", "elsewhere"]
 
