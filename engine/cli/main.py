@@ -56,6 +56,7 @@ COMMANDS = (
     "rows",
     "waiting",
     "timeline",
+    "histogram",
     "sql",
     "recover",
     "compat",

@@ -49,6 +49,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "waiting": [(READS, ["STORE"])],
     "resend": [(READS, ["STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"])],
     "timeline": [(READS, ["STORE"])],
+    "histogram": [(READS, ["STORE"])],
     "sql": [(READS, ["STORE", "SELECT count(*) FROM units"])],
     "compat": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],

@@ -55,6 +55,7 @@ READERS = {
     "waiting",
     "resend",
     "timeline",
+    "histogram",
     "sql",
     "groups",
     "space",

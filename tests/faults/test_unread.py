@@ -63,6 +63,7 @@ COMMAND_LINES = {
     "waiting": [["waiting", "STORE"]],
     "resend": [["resend", "STORE", "--where", "false", "--to", "127.0.0.1:9", "--plan"]],
     "timeline": [["timeline", "STORE"]],
+    "histogram": [["histogram", "STORE"], ["histogram", "STORE", "--where", "size > 1"]],
     "sql": [
         ["sql", "STORE", "SELECT topic, count(*) FROM units GROUP BY 1"],
         ["sql", "STORE", "SELECT count(*) FROM queue_entries"],

@@ -29,6 +29,7 @@ WHOLE_STORE = (
     ["config"],
     ["index", "--entries"],
     ["timeline"],
+    ["histogram"],
     ["sql", "SELECT * FROM units ORDER BY physicalOffset"],
 )
 

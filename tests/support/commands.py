@@ -40,6 +40,8 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["rows", path],
         ["waiting", path],
         ["timeline", path],
+        ["histogram", path],
+        ["histogram", path, "--by", "topic", "--where", "size > 100"],
         ["sql", path, "SELECT topic, count(*) FROM units GROUP BY 1"],
         ["check", path],
         ["recover", path, "--plan"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
+    from engine.inspection.histogram.log_histogram import Look
     from engine.inspection.histogram.unit_bins import LogHistogram
     from viewer.runtime.worker import WorkerControl
 
@@ -18,8 +19,6 @@ BARS = 400
 """Bars over the whole time, at most."""
 TOPICS = 8
 """Topics with a colour of their own; the others are one part of each bar."""
-FAR_MS = 366 * 86_400_000
-"""Messages whose store times are further apart than this from all others are left out of the picture, and counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +84,17 @@ def read(
             unit_filter,
             look,
             cache if unit_filter is None else None,
-            lambda partial: control.emit(_data(partial, part)),
+            lambda partial: control.emit(_data(partial, look)),
             control.report,
             lambda: control.cancelled,
         )
-    return _data(histogram, part)
+    return _data(histogram, look)
 
 
-def _data(histogram: LogHistogram, part: Range | None) -> HistogramData:
-    from engine.inspection.histogram.time_bins import width_for
+def _data(histogram: LogHistogram, look: Look) -> HistogramData:
+    from engine.inspection.histogram.log_histogram import shown_bins
 
-    bins = histogram.bins
-    begin, end = bins.main_span(FAR_MS) if part is None else (part.begin, part.end)
-    shown = bins.within(begin, end)
-    shown.coarsen(max(bins.width, width_for(end - begin, BARS) if part is None else part.width))
-    table = shown.table(TOPICS)
+    table, far_count = shown_bins(histogram, BARS, TOPICS, look)
     return HistogramData(
         table.width,
         table.starts,
@@ -111,7 +106,7 @@ def _data(histogram: LogHistogram, part: Range | None) -> HistogramData:
         table.p50,
         table.p99,
         histogram.units,
-        0 if part is not None else histogram.units - sum(map(sum, table.messages)),
+        far_count,
         histogram.damaged,
         histogram.unread,
         histogram.steps_back,

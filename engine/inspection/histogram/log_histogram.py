@@ -22,7 +22,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.block_scan import scan_log
 from engine.inspection.histogram.cache import HistogramCache, Segment
-from engine.inspection.histogram.time_bins import MAX_BINS, TimeBins
+from engine.inspection.histogram.time_bins import MAX_BINS, BinTable, TimeBins, width_for
 from engine.inspection.histogram.unit_bins import LogHistogram, UnitBins
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ PARTIAL_EVERY_S = 0.25
 """Seconds between two partial results."""
 _MAX_BINS_OF_ALL_FILES = 1 << 16
 _MIN_BINS_OF_A_FILE = 64
+FAR_MS = 366 * 86_400_000
+"""Messages whose store times are further apart than this from all others are left out of a picture, and counted."""
 _UNSAVED_BYTES = 16 << 20
 """Growth of a log that is saved; less is quickly walked again."""
 
@@ -107,6 +109,20 @@ def read_histogram(
         if start == stop:
             return overview
     return _walked(log, unit_filter, look, run)
+
+
+def shown_bins(
+    histogram: LogHistogram, max_bins: int, max_topics: int, look: Look = ALL, far_ms: int = FAR_MS
+) -> tuple[BinTable, int]:
+    """Return at most ``max_bins`` bins, or those of ``look``, and the number of messages that are left out because
+    their store times are ``far_ms`` from all others.
+    """
+    bins = histogram.bins
+    begin, end = bins.main_span(far_ms) if look.begin is None or look.end is None else (look.begin, look.end)
+    shown = bins.within(begin, end)
+    shown.coarsen(max(bins.width, width_for(begin, end, max_bins) if look.width is None else look.width))
+    table = shown.table(max_topics)
+    return table, 0 if look is not ALL else histogram.units - sum(map(sum, table.messages))
 
 
 def _walked(log: LogReader, unit_filter: Filter | None, look: Look, run: _Run) -> LogHistogram:

@@ -39,9 +39,9 @@ MAX_FOLDINGS = 16
 """So many times the smaller half is put together; later topics are :data:`OTHERS` at once."""
 
 
-def width_for(span_ms: int, bins: int) -> int:
-    """Return the smallest width with which ``bins`` bins cover ``span_ms``."""
-    return next((width for width in WIDTHS_MS if span_ms <= width * bins), WIDTHS_MS[-1])
+def width_for(begin: int, end: int, bins: int) -> int:
+    """Return the smallest width with which ``bins`` bins cover [begin, end) ms."""
+    return next((width for width in WIDTHS_MS if -(-end // width) - begin // width <= bins), WIDTHS_MS[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +355,11 @@ class TimeBins:
             percentiles(delays, 50).tolist(),
             percentiles(delays, 99).tolist(),
         )
+
+    def delays_of_all(self) -> tuple[int, int]:
+        """Return p50 and p99 (ms) of the times from born to stored of all units; −1 where no message has one."""
+        counts = self._delays[: len(self)].sum(axis=0, keepdims=True)
+        return int(percentiles(counts, 50)[0]), int(percentiles(counts, 99)[0])
 
     # -- saved form
 

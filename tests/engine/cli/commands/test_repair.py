@@ -236,6 +236,7 @@ READING = {
     "rows": [],
     "waiting": [],
     "timeline": [],
+    "histogram": [],
     "sql": ["SELECT topic, count(*), sum(size) FROM units GROUP BY 1 ORDER BY 1"],
     "recover": ["--plan"],
     "compat": [],

@@ -42,9 +42,11 @@ def filled(bins: TimeBins, stored: list[int]) -> TimeBins:
 
 def test_each_width_divides_the_next_one() -> None:
     assert all(wide % narrow == 0 for narrow, wide in pairwise(WIDTHS_MS))
-    assert width_for(1000, 100) == 10
-    assert width_for(1001, 100) == 50
-    assert width_for(1 << 62, 1) == WIDTHS_MS[-1]
+    assert width_for(0, 1000, 100) == 10
+    assert width_for(0, 1001, 100) == 50
+    assert width_for(5, 1000, 100) == 10
+    assert width_for(5, 1005, 100) == 50, "101 bins of 10 ms"
+    assert width_for(0, 1 << 62, 1) == WIDTHS_MS[-1]
 
 
 @pytest.mark.parametrize("seed", range(8))
