@@ -38,6 +38,7 @@ from viewer.pane.event_words import event_title, message_text
 from viewer.pane.histogram_bar import HistogramBar
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
+from viewer.runtime.edit import Edit
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.boxes import splitter
@@ -163,6 +164,7 @@ class UnitsPane(Pane):
         self.same.stepRequested.connect(self.finding.jump)
         self.frequency.termRequested.connect(self.tools.take_term)
         self.times.filterRequested.connect(self.filter.apply)
+        self.times.narrowed.connect(self._note_range)
         self.times.offsetRequested.connect(self._on_bar_chosen)
         self.unit.columnRequested.connect(self.table.fitting.add)
 
@@ -552,6 +554,10 @@ class UnitsPane(Pane):
         """Show the times of the filter's units, once it does not run: its rows come first."""
         if not self.model.filter.running:
             self.times.show(self.model.filter.text)
+
+    def _note_range(self, before: str, after: str) -> None:
+        """Let Undo take a range back that the time histogram has put into the filter."""
+        self.edited.emit(Edit(tr("range of time"), before, after, self.filter.apply))
 
     def _on_bar_chosen(self, offset: int) -> None:
         """Choose the first unit of a bar; the filter stays, also if it has not come there yet."""

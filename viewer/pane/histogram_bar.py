@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 class HistogramBar(QObject):
     """The strip and what fills it. Those of all views are shown or hidden together.
 
-    Emits ``filterRequested(filter)`` when a range is brushed or taken back, and ``offsetRequested(offset)`` for the
-    first unit of a bar.
+    Emits ``filterRequested(filter)`` when a range is brushed or taken back, ``narrowed(before, after)`` with the
+    filters around a brushed range, and ``offsetRequested(offset)`` for the first unit of a bar.
     """
 
     filterRequested = Signal(str)
+    narrowed = Signal(str, str)
     offsetRequested = Signal(object)
 
     def __init__(self, name: str) -> None:
@@ -86,6 +87,7 @@ class HistogramBar(QObject):
         after = combined(before, "and", term)
         self._brushed.append((before, after))
         self.filterRequested.emit(after)
+        self.narrowed.emit(before, after)
 
     def _undo(self) -> None:
         """Take the last brushed range back, if the filter is still the one that it made; else show the whole time."""

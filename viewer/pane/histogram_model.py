@@ -264,6 +264,19 @@ class HistogramModel:
             notes.append(tr("stopped"))
         return notes
 
+    def markdown(self) -> str:
+        """Return the bars that are shown as a table in Markdown, a row for each bar."""
+        bars, topics = self.bars(), self.shown.topics
+        names = [plain(topic) or tr("other topics") for topic in topics]
+        heads = [tr("From"), tr("To"), tr("Messages"), tr("Bytes"), *names, "p50 ms", "p99 ms"]
+        lines = [heads, ["---"] * len(heads)]
+        for bar in bars:
+            by_topic = {topic: messages for topic, messages, _ in bar.parts}
+            delays = [str(ms) if ms >= 0 else "" for ms in (bar.p50, bar.p99)]
+            counts = [bar.messages, bar.bytes, *(by_topic.get(topic, 0) for topic in topics)]
+            lines.append([moment(bar.begin), moment(bar.end), *map(str, counts), *delays])
+        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
     def summary(self) -> str:
         """Describe the picture for a screen reader."""
         bars = self.bars()

@@ -1,6 +1,6 @@
 """The strip of bars over store time: stacked by topic, with the time from born to stored as two lines.
 
-Dragging chooses a range, the wheel zooms, a click leads to the first message of a bar. Keys do the same.
+Dragging chooses a range, the wheel zooms, a click leads to the first message of a bar. Keys and a menu do the same.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetrics,
+    QGuiApplication,
     QHideEvent,
     QKeyEvent,
     QMouseEvent,
@@ -22,6 +23,7 @@ from PySide6.QtGui import (
     QShowEvent,
     QWheelEvent,
 )
+from PySide6.QtWidgets import QMenu
 
 from viewer.look.assets import tr
 from viewer.look.formats import span
@@ -29,6 +31,7 @@ from viewer.look.theme import C, dark, mono, px, theme, ui
 from viewer.look.topic_colours import colours_of
 from viewer.pane.histogram_model import ZOOM, Bar, HistogramModel, tick_words
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.record_menu import MenuOpener
 
 HEIGHT = 92
 SIDE = 12
@@ -65,6 +68,7 @@ class TimeHistogram(Canvas):
         self._is_dragged = False
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setMouseTracking(True)
+        self.menu = MenuOpener(self, self._menu_at)
         self._moved_timer = QTimer(self, singleShot=True, interval=150)
         self._moved_timer.timeout.connect(self.moved)
 
@@ -253,7 +257,7 @@ class TimeHistogram(Canvas):
         p.drawLine(box.topRight(), box.bottomRight())
 
     def _paint_focus(self, p: QPainter, room: QRectF) -> None:
-        bar = self.model.bar_at(self.model.framed) if self.model.framed is not None else None
+        bar = self.framed_bar()
         p.setPen(QPen(C("accent"), 2))
         p.setBrush(Qt.BrushStyle.NoBrush)
         if bar is None:
@@ -291,7 +295,7 @@ class TimeHistogram(Canvas):
             return
         pressed, self._pressed = self._pressed, None
         if self._is_dragged:
-            self._apply_brush()
+            self._filter_by(self.model.brush)
         else:
             self.model.brush = None
             bar = self._bar_under(pressed.x())
@@ -299,12 +303,6 @@ class TimeHistogram(Canvas):
                 self.model.framed = bar.begin
                 self.offsetChosen.emit(bar.first)
             self.look_again()
-
-    def _apply_brush(self) -> None:
-        brush, self.model.brush = self.model.brush, None
-        self.look_again()
-        if brush is not None:
-            self.rangeBrushed.emit(*brush)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and event.position().y() >= px(TOP):
@@ -332,6 +330,58 @@ class TimeHistogram(Canvas):
         self.look_again()
         self._moved_timer.start()
 
+    # -- menu
+
+    def _menu_at(self, point: QPointF | None) -> tuple[QMenu, QPointF] | None:
+        """Return the menu of the bar under ``point``, or of the framed bar, and where it opens."""
+        model = self.model
+        if not model.overview.starts:
+            return None
+        if point is not None and (bar := self._bar_under(point.x())) is not None:
+            model.framed = bar.begin
+            self.look_again()
+        bar = self.framed_bar()
+        place = point if point is not None else QPointF(self.x_of(bar.begin) if bar else px(SIDE), px(TOP))
+        return self.menu_of(bar), place
+
+    def framed_bar(self) -> Bar | None:
+        """Return the bar that the keys or the menu have reached."""
+        return self.model.bar_at(self.model.framed) if self.model.framed is not None else None
+
+    def menu_of(self, bar: Bar | None) -> QMenu:
+        """Build the menu of a bar, or of the strip between the bars."""
+        model = self.model
+        menu = QMenu(self)
+        menu.setObjectName(f"{self.objectName()}.menu")
+        chosen = model.brush or ((bar.begin, bar.end) if bar is not None else None)
+        name = tr("Filter by the chosen range") if model.brush is not None else tr("Filter by the time of this bar")
+        menu.addAction(name, lambda: self._filter_by(chosen)).setEnabled(chosen is not None)
+        first = menu.addAction(tr("Go to its first message"), lambda: bar and self.offsetChosen.emit(bar.first))
+        first.setEnabled(bar is not None)
+        menu.addAction(tr("Take the last range back"), self.undoRequested.emit)
+        menu.addSeparator()
+        menu.addAction(tr("Zoom in"), lambda: self._zoom(1 / ZOOM))
+        menu.addAction(tr("Zoom out"), lambda: self._zoom(ZOOM)).setEnabled(model.is_zoomed)
+        menu.addAction(tr("Show the whole time"), self.show_all).setEnabled(model.is_zoomed)
+        menu.addSeparator()
+        bytes_action = menu.addAction(tr("Bytes instead of messages"))
+        bytes_action.setCheckable(True)
+        bytes_action.setChecked(model.shows_bytes)
+        bytes_action.toggled.connect(self.set_bytes)
+        menu.addAction(tr("Copy the bars as a table"), lambda: QGuiApplication.clipboard().setText(model.markdown()))
+        return menu
+
+    def _filter_by(self, part: tuple[int, int] | None) -> None:
+        self.model.brush = None
+        self.look_again()
+        if part is not None:
+            self.rangeBrushed.emit(*part)
+
+    def _zoom(self, factor: float) -> None:
+        model = self.model
+        model.zoom(factor, model.framed if model.framed is not None else (model.begin + model.end) / 2)
+        self._after_move()
+
     # -- keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -358,7 +408,7 @@ class TimeHistogram(Canvas):
         elif key == Qt.Key.Key_Escape:
             self.undoRequested.emit()
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self._enter()
+            self._enter(goes_there=is_shifted)
         else:
             super().keyPressEvent(event)
             return
@@ -366,15 +416,15 @@ class TimeHistogram(Canvas):
         if (model.begin, model.end) != begin_end:
             self._moved_timer.start()
 
-    def _enter(self) -> None:
-        """Filter by the chosen range, or go to the framed bar."""
-        model = self.model
-        if not model.overview.starts:
+    def _enter(self, *, goes_there: bool) -> None:
+        """Filter by the chosen range or the framed bar, or go to the first message of that bar."""
+        bar = self.framed_bar()
+        if not self.model.overview.starts:
             self.fillRequested.emit()
-        elif model.brush is not None:
-            self._apply_brush()
-        elif model.framed is not None and (bar := model.bar_at(model.framed)) is not None:
+        elif goes_there and bar is not None:
             self.offsetChosen.emit(bar.first)
+        elif self.model.brush is not None or bar is not None:
+            self._filter_by(self.model.brush or ((bar.begin, bar.end) if bar is not None else None))
 
     def set_bytes(self, on: bool) -> None:
         """Make the bars as high as their bytes, or as their number of messages."""

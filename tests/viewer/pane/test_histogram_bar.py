@@ -45,7 +45,11 @@ def test_the_strip_fills_itself_under_each_filter_and_a_brush_can_be_taken_back(
         assert [bar.messages for bar in model.bars()] == expected_messages(session, model, "queueId = 1")
         bars = model.bars()
         begin, end = bars[len(bars) // 3].begin, bars[2 * len(bars) // 3].end
+        edits = []
+        pane.edited.connect(edits.append)
         pane.times.strip.rangeBrushed.emit(begin, end)
+        assert edits[-1].old_value == "queueId = 1"
+        assert edits[-1].new_value == pane.filter.in_force
         assert pane.filter.in_force.startswith("queueId = 1 and storeTimestamp >= ")
         await wait_until_idle(session.jobs)
         model = await filled(pane)

@@ -82,9 +82,12 @@ def test_keys_do_what_the_pointer_does(strip, qtbot) -> None:
     strip.rangeBrushed.connect(lambda begin, end: ranges.append((begin, end)))
     strip.offsetChosen.connect(offsets.append)
     strip.undoRequested.connect(lambda: undone.append(True))
-    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(strip, key)
+    qtbot.keyClick(strip, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     assert offsets == [20_000]
+    qtbot.keyClick(strip, Qt.Key.Key_Return)
+    assert (ranges.pop(), offsets) == ((BEGIN + 2000, BEGIN + 3000), [20_000])
     assert "3 messages" in strip.accessibleDescription()
     for _ in range(2):
         qtbot.keyClick(strip, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
@@ -104,6 +107,39 @@ def test_keys_do_what_the_pointer_does(strip, qtbot) -> None:
     assert not strip.model.is_zoomed
     qtbot.keyClick(strip, Qt.Key.Key_Space)
     assert strip.model.shows_bytes
+
+
+def test_the_menu_of_a_bar_filters_goes_there_zooms_and_copies(strip, qtbot) -> None:
+    ranges, offsets, undone = [], [], []
+    strip.rangeBrushed.connect(lambda begin, end: ranges.append((begin, end)))
+    strip.offsetChosen.connect(offsets.append)
+    strip.undoRequested.connect(lambda: undone.append(True))
+
+    def choose(second: float, text: str) -> bool:
+        menu, _ = strip.menu._make(QPointF(point(strip, second)))
+        action = next(action for action in menu.actions() if action.text() == text)
+        was_enabled = action.isEnabled()
+        action.trigger()
+        menu.deleteLater()
+        return was_enabled
+
+    assert choose(40.5, "Filter by the time of this bar")
+    assert choose(40.5, "Go to its first message")
+    assert choose(40.5, "Take the last range back")
+    assert (ranges, offsets, undone) == ([(BEGIN + 40_000, BEGIN + 41_000)], [400_000], [True])
+    assert not choose(40.5, "Show the whole time")
+    assert choose(40.5, "Zoom in")
+    assert choose(40.5, "Show the whole time")
+    assert not strip.model.is_zoomed
+    assert choose(40.5, "Bytes instead of messages")
+    assert strip.model.shows_bytes
+    assert choose(40.5, "Copy the bars as a table")
+    head, _, *rows = QApplication.clipboard().text().splitlines()
+    assert head.startswith("| From | To | Messages | Bytes | Orders |")
+    assert len(rows) == len(strip.model.bars())
+    strip.model.framed = None
+    menu, _ = strip.menu._make(None)
+    assert [action.isEnabled() for action in menu.actions()[:2]] == [False, False], "no bar is framed"
 
 
 def test_without_bars_enter_and_a_click_ask_to_fill_it(strip, qtbot) -> None:
