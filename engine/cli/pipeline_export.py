@@ -20,7 +20,8 @@ from engine.cli.output import Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig
 from engine.english import number_of
-from engine.errors import StoreError
+from engine.errors import StoreError, UsageError
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -59,6 +60,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from engine.query import parse
 
         where = parse(args.where)  # a mistake in the filter is reported before anything is opened
+        if where.body_fields:
+            raise UsageError(
+                sentence(
+                    "{name}: jobs of the pipeline do not decode bodies; sql --decoded and units --decoded do",
+                    name=min(where.body_fields),
+                )
+            )
     mask, out.mask = masking(args), None
     with staged_output(args.out, "export") as folder, run_job(args, out, "export") as job:
         from engine.pipeline import export_parquet, export_text

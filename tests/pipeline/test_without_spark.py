@@ -154,3 +154,11 @@ def test_spark_starts_only_where_it_is_asked_for(golden, tmp_path, capsys, monke
     with pytest.raises(SparkStarted):
         main(words)
     assert main([*words, "--no-spark"]) == 0
+
+
+def test_an_export_refuses_fields_of_decoded_bodies_before_it_begins(golden, tmp_path, capsys):
+    """The job began, and ended in a task with the error that bodies are not decoded there."""
+    words = ("pipeline", "export", golden("clean-5.3.3"), "--out", tmp_path / "out", "--where", "body.price > 10.5")
+    assert main([*map(str, words)]) == 2
+    assert "body.price: jobs of the pipeline do not decode bodies" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

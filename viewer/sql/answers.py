@@ -33,11 +33,20 @@ PLAN_COLUMNS = ("explain_key", "explain_value")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in SQL, and how much of its answer is wanted."""
+    """A question in SQL, and how much of its answer is wanted. ``is_decoded``: ``units`` have decoded bodies, by the
+    rules in force.
+    """
 
     text: str
     with_bodies: bool = False
     row_limit: int = ROW_LIMIT
+    is_decoded: bool = False
+
+    @property
+    def command(self) -> list[str]:
+        """The words of the command that asks the same."""
+        options = ["--decoded"] if self.is_decoded else ["--body"] if self.with_bodies else []
+        return ["storescope", "sql", "STORE", self.text.strip(), *options]
 
 
 @dataclass(frozen=True, slots=True)

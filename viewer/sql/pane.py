@@ -98,7 +98,7 @@ class SqlPane(Pane):
         self.history.clicked.connect(lambda: self._drop(self.history, self.history_menu()))
         self.with_bodies = TickBox(tr("with bodies"))
         self.with_bodies.setObjectName("sql.bodies")
-        self.with_bodies.setAccessibleName(tr("units have the columns body and bodySha256"))
+        self.with_bodies.setAccessibleName(tr("units have the columns of bodies, also of decoded ones"))
         self.with_bodies.setToolTip(self.with_bodies.accessibleName())
         self.with_bodies.setFont(ui(12))
         self.explain_button = Button(tr("Explain"))
@@ -238,13 +238,19 @@ class SqlPane(Pane):
 
     def run(self) -> None:
         """Ask the question in the editor."""
-        self._ask(Question(self.editor.toPlainText(), self.with_bodies.isChecked()))
+        self._ask(self._question(self.editor.toPlainText()))
+
+    def _question(self, text: str) -> Question:
+        """Return a question with what the tick box asks for."""
+        has_rules = self.session is not None and bool(self.session.decoding_rules)
+        with_bodies = self.with_bodies.isChecked()
+        return Question(text, with_bodies, is_decoded=with_bodies and has_rules)
 
     def explain(self) -> None:
         """Show the plan of the question in the editor."""
         text = self.editor.toPlainText()
         is_plan = text.lstrip().upper().startswith("EXPLAIN")
-        self._ask(Question(text if is_plan else f"EXPLAIN {text}", self.with_bodies.isChecked()), is_shown=False)
+        self._ask(self._question(text if is_plan else f"EXPLAIN {text}"), is_shown=False)
 
     def show_more(self) -> None:
         """Ask the same question for more rows."""
@@ -271,8 +277,7 @@ class SqlPane(Pane):
             self._settings.remember_question(question.text.strip())
             self.model.used_index = -1
         if is_shown:
-            command = ["storescope", "sql", "STORE", question.text.strip()]
-            line = session.command_line([*command, *(["--body"] if question.with_bodies else [])])
+            line = session.command_line(question.command)
             self.operationDone.emit("sql.run", tr("Ask in SQL"), {"question": question.text.strip()}, line)
         self.model.begin()
         self._show()

@@ -33,8 +33,7 @@ def result_kind(answer: Answer) -> RecordKind:
     """Return the columns for an answer."""
     names = {meaning_of(column.name): column.name for column in reversed(answer.columns)}
     columns = tuple(_column(column, names) for column in answer.columns)
-    text = answer.question.text.strip()
-    command = ["storescope", "sql", "STORE", text, *(["--body"] if answer.question.with_bodies else [])]
+    command = answer.question.command
     return RecordKind(
         "sqlRow", columns, record=lambda row: as_record(row, answer.columns), command=lambda _row: list(command)
     )

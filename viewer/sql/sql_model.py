@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from viewer.look.assets import tr, tr_plural, words
@@ -110,7 +110,7 @@ class SqlModel:
         answer = self.answer
         if answer is None or not answer.is_cut:
             return None
-        return Question(answer.question.text, answer.question.with_bodies, self.next_limit())
+        return replace(answer.question, row_limit=self.next_limit())
 
     def cut_words(self) -> str:
         """Say that there are more rows; empty if not."""

@@ -30,12 +30,15 @@ MAX_FILE_BYTES = 512 << 20
 def vocabulary(control: WorkerControl) -> Vocabulary:
     """Return relations, columns, functions and keywords."""
     from engine.errors import StoreError
+    from engine.sql.decoded_units import DECODED_UNITS
     from engine.sql.relations import WITH_BODIES, sql_type
     from engine.sql.store_queries import duckdb_words
 
     relations = {
-        name: tuple((column, sql_type(kind)) for column, kind in relation.columns.items())
-        for name, relation in WITH_BODIES.items()
+        name: tuple((column, sql_type(kind)) for column, kind in columns.items())
+        for name, columns in (
+            {name: relation.columns for name, relation in WITH_BODIES.items()} | {"units": DECODED_UNITS}
+        ).items()
     }
     control.check()
     try:
@@ -60,7 +63,7 @@ def ask(
     with open_store(path, config) as store:
         log_end = store.log.end_offset
         try:
-            with _queries(control, store, with_bodies=question.with_bodies) as queries:
+            with _queries(control, store, question) as queries:
                 answer = queries.ask(question.text)
                 rows = _Rows(answer.schema, file)
                 try:
@@ -103,7 +106,7 @@ def export(
     check_new_file(path, target, overwrite=True)
     with open_store(path, config) as store:
         try:
-            with _queries(control, store, with_bodies=question.with_bodies) as queries, atomic_file(target) as out:
+            with _queries(control, store, question) as queries, atomic_file(target) as out:
                 answer = queries.ask(question.text)
                 if target.suffix == ".parquet":
                     return answer_text.write_parquet(answer, out)
@@ -121,12 +124,13 @@ def export(
 
 
 @contextlib.contextmanager
-def _queries(
-    control: WorkerControl, store: StoreSnapshot, *, with_bodies: bool
-) -> Iterator[store_queries.StoreQueries]:
+def _queries(control: WorkerControl, store: StoreSnapshot, question: Question) -> Iterator[store_queries.StoreQueries]:
     """Yield a connection that stops when the user wants it."""
+    from engine.decoding.bodies import decoders_in_force
     from engine.sql.store_queries import StoreQueries
 
+    decoders = decoders_in_force() if question.is_decoded else None
+    rules = decoders.rules if decoders is not None else None
     total = store.log.sequence.total_size
     ended = threading.Event()
 
@@ -134,7 +138,9 @@ def _queries(
         control.check()
         control.report(done, total)
 
-    with StoreQueries(store, with_bodies=with_bodies, on_progress=on_progress) as queries:
+    with StoreQueries(
+        store, with_bodies=question.with_bodies, decoding_rules=rules, on_progress=on_progress
+    ) as queries:
 
         def watch() -> None:
             while not ended.wait(STOP_POLL_S):

@@ -17,6 +17,8 @@ import pytest
 from handmade_stores import healthy
 
 from engine.codec.message import Unit
+from engine.decoding.bodies import decoding_by
+from engine.decoding.rules import DecodingRule
 from engine.errors import UsageError
 from engine.inspection import open_store
 from engine.inspection.groups import group_progress
@@ -150,6 +152,20 @@ def test_bodies_are_read_only_if_they_are_asked_for(tmp_path: Path) -> None:
     with open_store(store) as opened:
         bodies = [item.body for item in opened.log.walk() if isinstance(item, Unit)]
     assert [row[0] for row in answer.rows or ()] == bodies
+
+
+def test_bodies_are_decoded_by_the_rules_in_force(tmp_path: Path) -> None:
+    """The sheet had bodies only as bytes, while the command decoded them."""
+    store = healthy().write(tmp_path / "store")
+    question = "SELECT decoded FROM units WHERE topic = 'Orders'"
+    with decoding_by([DecodingRule("Orders", "text")]):
+        answer = ask(store, question, tmp_path, with_bodies=True, is_decoded=True)
+        assert isinstance(ask(store, question, tmp_path, with_bodies=True), Refusal)
+    assert isinstance(answer, Answer)
+    with open_store(store) as opened:
+        texts = [item.body.decode() for item in opened.units() if isinstance(item, Unit) and item.topic == "Orders"]
+    assert [json.loads(row[0]) for row in answer.rows or ()] == texts
+    assert answer.question.command[-1] == "--decoded"
 
 
 def test_all_rows_are_exported_outside_of_the_store(tmp_path: Path) -> None:
