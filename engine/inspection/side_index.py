@@ -20,7 +20,6 @@ An exact index of 10 million units would take 80 MB; the anchors take 40 kB.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from bisect import bisect_right
@@ -33,8 +32,7 @@ from platformdirs import user_cache_path
 
 from engine.callbacks import Cancelled, Progress
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.errors import CannotRead
-from engine.files.atomic_file import PRIVATE, write_atomically
+from engine.inspection.log_cache import LogCacheFile, stamp_of
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
@@ -47,9 +45,9 @@ ROWS_PER_ANCHOR = 4096
 """Rows between two anchors: the longest walk to find a row's exact number."""
 MAX_CACHE_BYTES = 256 << 20
 """Bytes that all side indexes together may take; the least recently used are deleted first."""
+SUFFIX = ".idx"
 MAX_DAMAGES = 64
 FORMAT = 2
-_HEAD = 4096
 _ANCHOR = struct.Struct("<qq")
 
 
@@ -233,14 +231,12 @@ class SideIndex:
     # -- the cache
 
     @property
-    def _file(self) -> Path:
-        places = "\n".join(str(folder.absolute()) for folder in self._log.sequence.folders)
-        first_name = self._log.files[0].name if len(self._log.sequence.folders) == 1 and self._log.files else ""
-        return self._cache / (hashlib.sha256(f"{places}\n{first_name}".encode()).hexdigest()[:32] + ".idx")
+    def _file(self) -> LogCacheFile:
+        return LogCacheFile.of(self._log, self._cache, SUFFIX, MAX_CACHE_BYTES)
 
     def _load(self) -> Iterator[Segment]:
         try:
-            raw = self._file.read_bytes()
+            raw = self._file.read()
             size = int.from_bytes(raw[:8], "little")
             head = json.loads(raw[8 : 8 + size])
             if head["format"] != FORMAT:
@@ -265,11 +261,7 @@ class SideIndex:
             for anchor in segment.anchors:
                 anchors += _ANCHOR.pack(*anchor)
         head = json.dumps({"format": FORMAT, "segments": listed}).encode()
-        try:
-            write_atomically(self._file, len(head).to_bytes(8, "little") + head + anchors, PRIVATE)
-            _trim(self._cache)
-        except OSError:
-            return  # the next run walks the log again
+        self._file.write(len(head).to_bytes(8, "little") + head + anchors)
 
 
 class _Counter:
@@ -331,27 +323,3 @@ def _reset_to_last_anchor(cached: Segment, segment: Segment) -> Segment:
     share = segment.rows / cached.rows if cached.rows else 0.0
     segment.topics = {name: int(size * share) for name, size in cached.topics.items()}
     return segment
-
-
-def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
-    """Return the time of the last change (ns), and the identity of the file: its inode and a hash of its first bytes.
-
-    The identity is "" if the file cannot be read.
-    """
-    try:
-        head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
-        status = file.status()
-    except CannotRead:
-        return 0, ""
-    return status.st_mtime_ns, f"{status.st_ino:x} {head}"
-
-
-def _trim(folder: Path) -> None:
-    """Delete the least recently used side indexes beyond the limit."""
-    files = sorted((f for f in folder.glob("*.idx")), key=lambda f: f.stat().st_mtime)
-    total = sum(f.stat().st_size for f in files)
-    for file in files[:-1]:
-        if total <= MAX_CACHE_BYTES:
-            return
-        total -= file.stat().st_size
-        file.unlink(missing_ok=True)

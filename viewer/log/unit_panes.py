@@ -93,6 +93,8 @@ class UnitPanes(QObject):
         self.current: LoadedRow | None = None
         self._row: LogRow | None = None
         self._generation = 0
+        self._decoding_asked_for = -1
+        """The generation of the row for which the box is opened once it is read."""
         self._settings: Settings | None = None
         self._wanted_field = ""
         self._body_generation = -1
@@ -171,6 +173,9 @@ class UnitPanes(QObject):
         """Ask how bodies of the shown message's topic are decoded."""
         from viewer.log.decode_box import ask_decoding
 
+        if self.current is None and self._row is not None:
+            self._decoding_asked_for = self._generation
+            return
         decoded = self.current.decoded if self.current is not None else None
         if self.session is None or decoded is None:
             self.statusText.emit(tr("Choose a message first."))
@@ -312,6 +317,8 @@ class UnitPanes(QObject):
         if generation != self._generation or self.session is None:
             return
         self.current = loaded
+        if self._decoding_asked_for == generation:
+            self.ask_decoding()
         field = self._kept_field
         self._show_words(loaded)
         row, log = loaded.row, self.session.snapshot.log

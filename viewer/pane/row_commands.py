@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         def window(self) -> QWidget: ...
 
 
-COMMANDS = {"follow.next": "same.key.next", "keep.mark": "mark.toggle"}
+COMMANDS = {"follow.next": "same.key.next", "keep.mark": "mark.toggle", "explain.body": "body.decode"}
 """The view's command for each menu command with another name."""
 MAX_EXPORT_BYTES = 64 << 20
 """Longest exported stretch (bytes). A damaged one can be as long as a file."""
@@ -86,9 +86,7 @@ class RowCommands:
         if command in commands:
             commands[command]()
         else:
-            self._in_log(
-                {"follow.next": "same.key.next", "keep.mark": "mark.toggle", "copy.out": "copy.out"}[command], facts
-            )
+            self._in_log(COMMANDS.get(command, command), facts)
 
     async def _go_to_search(self, session: StoreSession, search: Search, *, in_new_window: bool) -> None:
         try:

@@ -210,6 +210,12 @@ ROW_COMMANDS = (
     ),
     RowCommand("edit.cut", words("Cut the log here…"), BYTES, _needs(lambda f: f.offset is not None, NO_PLACE)),
     RowCommand(
+        "explain.body",
+        words("Decode bodies of this topic as…"),
+        EXPLAIN,
+        _in_view("body.decode", lambda f: f.topic and f.offset is not None, NO_MESSAGE),
+    ),
+    RowCommand(
         "explain.field",
         words("Explain this field"),
         EXPLAIN,
@@ -228,6 +234,7 @@ ONLY_IN = {
         {"unit", "cq", "indexEntry", "traceStep", "tracedKey", "whereResult", "waiting", "sqlRow"}
     ),
     "edit.cut": frozenset({"unit"}),
+    "explain.body": frozenset({"unit", "cq", "whereResult", "conversationStep"}),
     "edit.field": frozenset({"field"}),
 }
 """Commands that only the menus of few kinds have."""
@@ -248,6 +255,7 @@ NEEDS_STORE = frozenset(
         "edit.remove",
         "edit.cut",
         "edit.field",
+        "explain.body",
         "copy.markdown",
     )
 )

@@ -7,7 +7,6 @@ place, the walk goes on behind it. The cache may be deleted at any time.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
@@ -19,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.codec.message import Unit
-from engine.files.atomic_file import PRIVATE, write_atomically
 from engine.inspection.histogram.time_bins import MAX_BINS, OTHERS, Ints, TimeBins
 from engine.inspection.histogram.unit_bins import LogHistogram
-from engine.inspection.side_index import stamp_of
+from engine.inspection.log_cache import LogCacheFile, stamp_of
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
@@ -88,15 +86,12 @@ class HistogramCache:
     """The cached histograms of the files of ``log``, below ``folder``."""
 
     def __init__(self, log: LogReader, folder: Path) -> None:
-        places = "\n".join(str(log_folder.absolute()) for log_folder in log.sequence.folders)
-        first_name = log.files[0].name if len(log.sequence.folders) == 1 and log.files else ""
-        self._folder = folder
-        self._path = folder / (hashlib.sha256(f"{places}\n{first_name}".encode()).hexdigest()[:32] + SUFFIX)
+        self._file = LogCacheFile.of(log, folder, SUFFIX, MAX_CACHE_BYTES)
 
     def load(self) -> dict[str, Segment]:
         """Return the cached parts by file name; none if there are none or they cannot be used."""
         try:
-            with np.load(io.BytesIO(self._path.read_bytes()), allow_pickle=False) as saved:
+            with np.load(io.BytesIO(self._file.read()), allow_pickle=False) as saved:
                 arrays = {name: saved[name] for name in saved.files}
             head = json.loads(arrays.pop("head").tobytes())
             if head["format"] != FORMAT:
@@ -114,11 +109,7 @@ class HistogramCache:
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
         buffer = io.BytesIO()
         np.savez(buffer, head=np.frombuffer(head, np.uint8), **arrays)  # type: ignore[arg-type]
-        try:
-            write_atomically(self._path, buffer.getvalue(), PRIVATE)
-            _trim(self._folder)
-        except OSError:
-            return  # the next run walks the log again
+        self._file.write(buffer.getvalue())
 
 
 def _encoded(segment: Segment) -> dict[str, Any]:
@@ -145,14 +136,3 @@ def _decoded(fields: dict[str, Any], arrays: dict[str, Ints], positions: dict[st
     segment = Segment(**fields, last=(last[0], last[1], last[2]) if last is not None else None, arrays=part)
     segment.histogram()  # raises if it cannot be used
     return segment
-
-
-def _trim(folder: Path) -> None:
-    """Delete the longest unused histograms beyond the limit."""
-    files = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
-    total = sum(file.stat().st_size for file in files)
-    for file in files[:-1]:
-        if total <= MAX_CACHE_BYTES:
-            return
-        total -= file.stat().st_size
-        file.unlink(missing_ok=True)

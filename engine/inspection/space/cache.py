@@ -6,7 +6,6 @@ last change and head bytes. Unreadable lines are counted again; the cache may be
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterable
@@ -14,8 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.files.atomic_file import PRIVATE, write_atomically
-from engine.inspection.side_index import stamp_of
+from engine.inspection.log_cache import LogCacheFile, stamp_of
 from engine.inspection.space.log import Count, LogFileSpace, LogSpace
 
 if TYPE_CHECKING:
@@ -34,11 +32,8 @@ class SpaceCache:
     """The cached accounts of the files of ``log``; days are in this machine's zone, so the zone is part of the key."""
 
     def __init__(self, log: LogReader, folder: Path) -> None:
-        self._folder = folder
-        places = "\n".join(str(log_folder.absolute()) for log_folder in log.sequence.folders)
-        first_name = log.files[0].name if len(log.sequence.folders) == 1 and log.files else ""
         zone = f"{time.timezone} {time.altzone} {time.tzname}"
-        self._path = folder / (hashlib.sha256(f"{places}\n{first_name}\n{zone}".encode()).hexdigest()[:32] + SUFFIX)
+        self._file = LogCacheFile.of(log, folder, SUFFIX, CACHE_LIMIT, zone)
         self._held = dict(self._load())
         self._used: dict[str, str] = {}
         self._changed = False
@@ -77,15 +72,11 @@ class SpaceCache:
             return
         lines_by_name = {**self._held, **self._used}
         lines = [json.dumps({"format": FORMAT}), *lines_by_name.values()]
-        try:
-            write_atomically(self._path, "\n".join(lines), PRIVATE)
-            _trim(self._folder)
-        except OSError:
-            return  # no cache, no harm
+        self._file.write("\n".join(lines).encode())
 
     def _load(self) -> Iterable[tuple[str, str]]:
         try:
-            head, *lines = self._path.read_text(encoding="utf-8").splitlines()
+            head, *lines = self._file.read().decode().splitlines()
             if json.loads(head)["format"] != FORMAT:
                 return []
             return [(json.loads(line)["name"], line) for line in lines]
@@ -118,14 +109,3 @@ def _decoded(fields: dict[str, Any], file: ReadOnlyFile) -> LogSpace:
         first_of=dict(fields["first"]),
         complete=True,
     )
-
-
-def _trim(folder: Path) -> None:
-    """Delete the longest unused accounts beyond the limit."""
-    files = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
-    total = sum(file.stat().st_size for file in files)
-    for file in files[:-1]:
-        if total <= CACHE_LIMIT:
-            return
-        total -= file.stat().st_size
-        file.unlink(missing_ok=True)

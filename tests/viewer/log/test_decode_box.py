@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
+from engine.codec.message import Unit
 from engine.decoding.rules import DecodingRule, rule_of, rule_record
 from viewer.log.decode_box import DecodeBox
 from viewer.log.pane import UnitsPane
@@ -151,5 +152,19 @@ def test_the_names_in_a_descriptor_set_are_offered(qapp, store, tmp_path):
         box.file.setText(str(tmp_path / "a.desc"))
         await wait_until(lambda: box.name.findText("shop.Order") >= 0, "the name is offered")
         box.reject()
+
+    on_store(qapp, UnitsPane, store, drive)
+
+
+def test_the_box_opens_for_a_message_of_another_view_once_it_is_read(qapp, store):
+    async def drive(pane: UnitsPane, session) -> None:
+        await wait_until(lambda: pane.unit.current is not None, "a message is shown")
+        offset = [unit.offset for unit in session.snapshot.units() if isinstance(unit, Unit)][-1]
+        session.wished = offset, "body.decode"
+        pane.go_to(offset)
+        await wait_until(lambda: _box(pane) is not None, "the box is open")
+        assert _box(pane).topic.text() == "Other"
+        assert pane.unit.current.row.offset == offset
+        _box(pane).reject()
 
     on_store(qapp, UnitsPane, store, drive)

@@ -61,6 +61,7 @@ def test_a_message_can_be_followed_kept_copied_and_exported():
         "bytes.export",
         "edit.remove",
         "edit.cut",
+        "explain.body",
         "explain.field",
     ]
     assert {"copy.markdown", "copy.step"} <= {command.id for command in row_commands_of("finding")}
