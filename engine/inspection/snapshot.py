@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from engine.patching.patched_disk import PatchedDisk
     from engine.patching.patches import Patch
     from engine.ssh.remote_disk import RemoteDisk
-    from engine.store.written_release import TagEntries
+    from engine.store.written_release import WrittenRelease
 
 AnyQueue = QueueReader | RocksQueueReader
 """A queue in files or in a RocksDB, for readers that need no files."""
@@ -236,8 +236,8 @@ class StoreSnapshot:
         self._compacted: list[CompactedQueue] | None = None
         self._tiered: tuple[TieredStore | None] | None = None
         self._priority_topics: frozenset[str] | None = None
-        self.tag_sample: tuple[TagEntries | None] | None = None
-        """The entries of tags in the newest part of the index; None if they were not counted since :meth:`refresh`."""
+        self.guessed_release: tuple[WrittenRelease | None] | None = None
+        """The release that probably wrote the store; None if it was not guessed since :meth:`refresh`."""
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
@@ -399,7 +399,7 @@ class StoreSnapshot:
         self._compacted = None
         self._tiered = None
         self._priority_topics = None
-        self.tag_sample = None
+        self.guessed_release = None
         old_index, self._index = self._index, None
         if old_index is not None:
             changed |= self._forget_index(old_index)

@@ -62,21 +62,16 @@ class _SnapshotFiles:
 def guess(store: StoreSnapshot) -> WrittenRelease | None:
     """Return the release that probably wrote the store, with the evidence; None without evidence.
 
-    Raises :class:`CannotRead`.
+    The guess is kept until the store is refreshed: a check asks for the release some fifteen times, and each guess
+    looks at a dozen files. Raises :class:`CannotRead`.
     """
     if store.paths is None:
         return None
-    return written_release.guess(store.paths, _SnapshotFiles(store), lambda: sampled_tag_entries(store))
-
-
-def sampled_tag_entries(store: StoreSnapshot) -> TagEntries | None:
-    """Return the result of :func:`sample_tag_entries`, which is kept until the store is refreshed: a check asks for the
-    release some thirty times. Raises :class:`CannotRead`.
-    """
-    sample = store.tag_sample  # another thread may refresh meanwhile
-    if sample is None:
-        sample = store.tag_sample = (sample_tag_entries(store),)
-    return sample[0]
+    kept = store.guessed_release  # another thread may refresh meanwhile
+    if kept is None:
+        files = _SnapshotFiles(store)
+        kept = store.guessed_release = (written_release.guess(store.paths, files, lambda: sample_tag_entries(store)),)
+    return kept[0]
 
 
 def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
