@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
-    from engine.inspection.histogram.log_histogram import Look
+    from engine.inspection.histogram.log_histogram import TimeRange
     from engine.inspection.histogram.unit_bins import LogHistogram
     from viewer.runtime.worker import WorkerControl
 
@@ -73,28 +73,28 @@ def read(
     ``cache`` is the folder of side indexes; only a histogram without a filter is kept there. Emits partial ones.
     """
     from engine.inspection import open_store
-    from engine.inspection.histogram.log_histogram import ALL, Look, read_histogram
+    from engine.inspection.histogram.log_histogram import ALL, TimeRange, read_histogram
     from engine.query import parse
 
     unit_filter = parse(where, now_ms=now_ms) if where else None
-    look = ALL if part is None else Look(part.begin, part.end, part.width, part.start, part.stop)
+    time_range = ALL if part is None else TimeRange(part.begin, part.end, part.width, part.start, part.stop)
     with open_store(path, config) as store:
         histogram = read_histogram(
             store.log,
             unit_filter,
-            look,
+            time_range,
             cache if unit_filter is None else None,
-            lambda partial: control.emit(_data(partial, look)),
+            lambda partial: control.emit(_data(partial, time_range)),
             control.report,
             lambda: control.cancelled,
         )
-    return _data(histogram, look)
+    return _data(histogram, time_range)
 
 
-def _data(histogram: LogHistogram, look: Look) -> HistogramData:
+def _data(histogram: LogHistogram, time_range: TimeRange) -> HistogramData:
     from engine.inspection.histogram.log_histogram import shown_bins
 
-    table, far_count = shown_bins(histogram, BARS, TOPICS, look)
+    table, far_count = shown_bins(histogram, BARS, TOPICS, time_range)
     return HistogramData(
         table.width,
         table.starts,

@@ -71,15 +71,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
     unit_filter = unit_filter_of(args)  # a mistake in the filter is reported before anything is opened
     if args.bins > MAX_BINS:
         raise UsageError(sentence("--bins: expected at most {most:,}, found {n:,}", most=MAX_BINS, n=args.bins))
-    from engine.inspection.histogram.log_histogram import ALL, Look, read_histogram, shown_bins
+    from engine.inspection.histogram.log_histogram import ALL, TimeRange, read_histogram, shown_bins
 
     with open_named_store(args, out) as store, decoding(args, store, out, unit_filter):
         if unit_filter is not None and unit_filter.reads_bodies:
             store.require_bodies()
-        look = ALL if args.begin is None and args.end is None else Look(args.begin, args.end)
+        time_range = ALL if args.begin is None and args.end is None else TimeRange(args.begin, args.end)
         with Progress("histogram", store.log.sequence.total_size, out.quiet) as progress:
             histogram = read_histogram(
-                store.log, unit_filter, look, progress=lambda done_bytes, _: progress.update(done_bytes)
+                store.log, unit_filter, time_range, progress=lambda done_bytes, _: progress.update(done_bytes)
             )
         table, far_count = shown_bins(histogram, args.bins, MAX_TOPICS if out.as_json else _TOPIC_COLUMNS)
         is_complete = histogram.is_complete and not store.unread and store.undecoded_part("log") is None

@@ -1,10 +1,10 @@
 """The time histogram of a log: from the side index where it is known, else by a walk, while its bins fill.
 
 The overview of a log without a filter is kept for each log file in the user's cache. With a filter the log is walked.
-A look at a short time reads only the bytes between the first and the last unit of the bins that cover it::
+A short time reads only the bytes between the first and the last unit of the bins that cover it::
 
     overview      ▂▅▇▃▁▂▆█▇▅▂     bins of 500 ms, from the cache
-    a look              [ ]       its two bins hold the offsets 7,340,032 to 9,437,184: 2 MiB are read
+    a short time        [ ]       its two bins hold the offsets 7,340,032 to 9,437,184: 2 MiB are read
     its bins      ▁▃█▂▅▇▁▂▃       bins of 1 ms
 """
 
@@ -41,7 +41,7 @@ _UNSAVED_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TimeRange:
     """What is asked: store times in [begin, end) ms, in bins of at most ``width`` ms, in units that begin in the
     offsets from ``start`` to ``stop``. None: without a limit.
     """
@@ -53,7 +53,7 @@ class Look:
     stop: int | None = None
 
 
-ALL = Look()
+ALL = TimeRange()
 
 
 class _Run:
@@ -88,53 +88,57 @@ class _Run:
 def read_histogram(
     log: LogReader,
     unit_filter: Filter | None = None,
-    look: Look = ALL,
+    time_range: TimeRange = ALL,
     cache: Path | None = None,
     on_partial: Callable[[LogHistogram], None] | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> LogHistogram:
-    """Return the histogram of the log's units, of those that ``unit_filter`` takes, as far as ``look`` asks.
+    """Return the histogram of the log's units that ``unit_filter`` takes and that are in ``time_range``.
 
     ``cache`` is the folder of side indexes. ``on_partial`` receives what is known from time to time. A run that was
     cancelled returns what it has; damage and unread files raise nothing.
     """
     run = _Run(on_partial, progress, cancelled)
-    if unit_filter is None and (look is ALL or cache is not None):
-        overview = _overview(log, cache, run, look)
-        if look.begin is None or look.end is None or overview.bins.width <= (look.width or 1):
+    if unit_filter is None and (time_range is ALL or cache is not None):
+        overview = _overview(log, cache, run, time_range)
+        if time_range.begin is None or time_range.end is None or overview.bins.width <= (time_range.width or 1):
             return overview
         start, stop = overview.bins.offsets
-        look = Look(look.begin, look.end, look.width, start, stop)
+        time_range = TimeRange(time_range.begin, time_range.end, time_range.width, start, stop)
         if start == stop:
             return overview
-    return _walked(log, unit_filter, look, run)
+    return _walked(log, unit_filter, time_range, run)
 
 
 def shown_bins(
-    histogram: LogHistogram, max_bins: int, max_topics: int, look: Look = ALL, far_ms: int = FAR_MS
+    histogram: LogHistogram, max_bins: int, max_topics: int, time_range: TimeRange = ALL, far_ms: int = FAR_MS
 ) -> tuple[BinTable, int]:
-    """Return at most ``max_bins`` bins, or those of ``look``, and the number of messages that are left out because
-    their store times are ``far_ms`` from all others.
+    """Return at most ``max_bins`` bins, or those of ``time_range``, and the number of messages that are not in them
+    because their store times are ``far_ms`` from all others.
     """
     bins = histogram.bins
-    begin, end = bins.main_span(far_ms) if look.begin is None or look.end is None else (look.begin, look.end)
+    begin, end = (
+        bins.main_span(far_ms)
+        if time_range.begin is None or time_range.end is None
+        else (time_range.begin, time_range.end)
+    )
     shown = bins.within(begin, end)
-    shown.coarsen(max(bins.width, width_for(begin, end, max_bins) if look.width is None else look.width))
+    shown.coarsen(max(bins.width, width_for(begin, end, max_bins) if time_range.width is None else time_range.width))
     table = shown.table(max_topics)
-    return table, 0 if look is not ALL else histogram.units - sum(map(sum, table.messages))
+    return table, 0 if time_range is not ALL else histogram.units - sum(map(sum, table.messages))
 
 
-def _walked(log: LogReader, unit_filter: Filter | None, look: Look, run: _Run) -> LogHistogram:
+def _walked(log: LogReader, unit_filter: Filter | None, time_range: TimeRange, run: _Run) -> LogHistogram:
     """Walk a range of the log."""
     topics, histogram = TopicTable(), LogHistogram()
     is_crc_read = unit_filter is not None and "crc" in unit_filter.fields
     block_filter = unit_filter.on_blocks(topics, log.file_name, crc=is_crc_read) if unit_filter is not None else None
-    unit_bins = UnitBins(histogram, topics, block_filter, look.begin, look.end)
-    start = log.min_offset if look.start is None else look.start
+    unit_bins = UnitBins(histogram, topics, block_filter, time_range.begin, time_range.end)
+    start = log.min_offset if time_range.start is None else time_range.start
     histogram.looked_to = run.base = start
-    run.total = max((log.sequence.total_size if look.stop is None else look.stop - start), 1)
-    for block in scan_log(log, start, look.stop, crc=is_crc_read, topics=topics):
+    run.total = max((log.sequence.total_size if time_range.stop is None else time_range.stop - start), 1)
+    for block in scan_log(log, start, time_range.stop, crc=is_crc_read, topics=topics):
         if isinstance(block, Stop):
             histogram.is_complete = block.kind != "unread" and not histogram.unread
             histogram.looked_to = max(histogram.looked_to, block.offset)
@@ -149,19 +153,19 @@ def _walked(log: LogReader, unit_filter: Filter | None, look: Look, run: _Run) -
     return histogram
 
 
-def _overview(log: LogReader, cache: Path | None, run: _Run, look: Look) -> LogHistogram:
+def _overview(log: LogReader, cache: Path | None, run: _Run, time_range: TimeRange) -> LogHistogram:
     """The histogram of all files: those in the cache at once, then the others."""
     store = HistogramCache(log, cache) if cache is not None else None
     cached = store.load() if store is not None else {}
     files = list(log.files)
     max_bins = min(MAX_BINS, max(_MIN_BINS_OF_A_FILE, _MAX_BINS_OF_ALL_FILES // max(len(files), 1)))
     segments: list[Segment] = []
-    total = _Sum(look)
+    total = _Sum(time_range)
     run.base, run.total = log.min_offset if files else 0, max(log.sequence.total_size, 1)
     walked_bytes, is_cancelled = 0, False
     ready = [segment for file in files if (segment := cached.get(file.name)) is not None and segment.holds(file)]
     if ready and len(ready) < len(files) - 1:
-        known = _Sum(look)
+        known = _Sum(time_range)
         for segment in ready:
             known.add(segment.histogram(max_bins))
         run.emit(known.histogram)
@@ -203,10 +207,10 @@ def _begun(
 
 
 class _Sum:
-    """The sum of the files' histograms, within the time of a look."""
+    """The sum of the files' histograms, within a range of time."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, time_range: TimeRange) -> None:
+        self._time_range = time_range
         self.histogram = LogHistogram()
 
     def add(self, part: LogHistogram) -> None:
@@ -227,9 +231,9 @@ class _Sum:
         return duplicate
 
     def _limited(self, part: LogHistogram) -> LogHistogram:
-        look = self._look
-        begin = _EVER[0] if look.begin is None else look.begin
-        end = _EVER[1] if look.end is None else look.end
+        time_range = self._time_range
+        begin = _EVER[0] if time_range.begin is None else time_range.begin
+        end = _EVER[1] if time_range.end is None else time_range.end
         return LogHistogram(part.bins.within(begin, end), *self._counts(part))
 
     @staticmethod

@@ -17,7 +17,7 @@ from timeline_incidents import write_store
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.histogram import log_histogram as module
-from engine.inspection.histogram.log_histogram import Look, read_histogram
+from engine.inspection.histogram.log_histogram import TimeRange, read_histogram
 from engine.inspection.histogram.time_bins import TimeBins
 from engine.mapped.reading import SystemDisk
 from engine.query import parse
@@ -68,7 +68,7 @@ def test_a_short_time_is_counted_to_the_millisecond(golden: Golden, tmp_path: Pa
             begin = overview.bins.table().starts[3] + 7
             end = begin + 40
             start, stop = overview.bins.within(begin, end).offsets
-            histogram = read_histogram(store.log, look=Look(begin, end, 1, start, stop), cache=cache)
+            histogram = read_histogram(store.log, time_range=TimeRange(begin, end, 1, start, stop), cache=cache)
             assert histogram.bins.width == 1
             times = range(begin, end)
             compare(histogram.bins.table(), counted(store.units(crc=False), 1, partial(stored_in, times)))
