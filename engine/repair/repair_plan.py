@@ -32,6 +32,7 @@ from engine.repair import (
     pop_rows,
     queue_ends,
     queue_entries,
+    replica_tables,
     rocksdb_database,
     rocksdb_queues,
     salvaged_units,
@@ -49,6 +50,7 @@ from engine.store.recovery.plan import Blocker, RecoveryPlan
 NAMES = (
     rocksdb_database.NAME,
     state_files.FILES,
+    replica_tables.NAME,
     state_files.TABLES_NAME,
     file_lengths.NAME,
     salvaged_units.NAME,
@@ -209,6 +211,9 @@ def plan_repairs(
         return RepairPlan((), current, current)
     makers: dict[str, Callable[[StoreSnapshot, State], Repair | None]] = {
         state_files.FILES: lambda store, state: state_files.repair_files(store, state.findings),
+        replica_tables.NAME: lambda store, state: (
+            replica_tables.repair_tables_from(store, sources, state.findings) if sources else None
+        ),
         state_files.TABLES_NAME: lambda store, state: state_files.repair_tables(store, state.findings),
         file_lengths.NAME: lambda store, state: file_lengths.repair_lengths(store, state.findings),
         salvaged_units.NAME: lambda store, state: (

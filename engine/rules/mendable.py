@@ -68,10 +68,16 @@ LEFT: dict[str, Sentence] = {
         "the backup beside the store has everything as it was: storescope repair STORE --undo FOLDER; without a backup "
         "(--no-backup) this plan completes the change"
     ),
-    "CF01": sentence("the rows behind the damage are gone, and no .bak has them: only a backup or a replica does"),
+    "CF01": sentence(
+        "the rows behind the damage are gone, and no .bak has them: only a backup or a replica does (--from)"
+    ),
     "CF02": _UNRELIABLE,
-    "CF03": sentence("the rows are gone, and no other file of the store has them: only a backup or a replica does"),
-    "CF04": sentence("what is in front of the text is no whole table either: only a backup or a replica has its rows"),
+    "CF03": sentence(
+        "the rows are gone, and no other file of the store has them: only a backup or a replica does (--from)"
+    ),
+    "CF04": sentence(
+        "what is in front of the text is no whole table either: only a backup or a replica has its rows (--from)"
+    ),
     "CF05": sentence("the configuration decides this: correct the lines in broker.conf that the finding names"),
     "CF06": sentence("the log has deleted these messages, and no other file of the store has them"),
     "CF07": sentence("the settings of the topic decide this: mqadmin updateTopic changes them while the broker runs"),
@@ -84,7 +90,7 @@ LEFT: dict[str, Sentence] = {
         "purpose, set the offsets (storescope set-offset)"
     ),
     "CF13": sentence("no byte of the store is wrong: a setting, or an error of the running service, holds it up"),
-    "CF14": sentence("the tables of this store are not in it: only a backup or a replica has them"),
+    "CF14": sentence("the tables of this store are not in it: only a backup or a replica has them (--from)"),
     "CF15": sentence("somebody set consumeEnable to false: mqadmin updateSubGroup changes it while the broker runs"),
     "CF16": sentence("only the producers know whether these transactions were committed"),
     "CF17": sentence("no row is wrong: the log, or the rows of other half messages, are of another moment"),
