@@ -293,8 +293,12 @@ class RealFile:
         descriptor = self._acquire()
         try:
             info = os.fstatvfs(descriptor)
-            if info.f_bavail * info.f_frsize < stop - start:  # a failed attempt would use up the remaining room
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            free_bytes = info.f_bavail * info.f_frsize
+            if free_bytes < stop - start:  # a failed attempt would use up the remaining room
+                text = sentence(
+                    "No space left on device: {size:,} bytes needed, {free:,} free", size=stop - start, free=free_bytes
+                )
+                raise OSError(errno.ENOSPC, text)
             os.posix_fallocate(descriptor, start, stop - start)
             if touch and self.map is not None:
                 self._touch(start, stop)

@@ -180,7 +180,8 @@ class ServiceThread:
             except PowerLoss:  # simulated: the process ends as it is
                 return
             except Exception as error:  # noqa: BLE001  the store must know of any error
-                _log.exception("service %s ended", self.service.name)
+                is_of_system = isinstance(error, OSError)  # its text has the file and the reason
+                _log.error("service %s ended: %s", self.service.name, error, exc_info=not is_of_system)
                 if self._failed is not None:
                     self._failed(self.service.name, error)
                 return

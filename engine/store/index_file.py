@@ -35,10 +35,11 @@ class IndexFile:
         self._file = file
         self._reserved = 0
         self._view = file.view
-        self._is_new = not any(self._view[: codec.HEADER_SIZE])
+        raw_header = file.read(0, codec.HEADER_SIZE)  # a map of a file without blocks cannot be read on a full tmpfs
+        self._is_new = not any(raw_header)
         self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
         self._address = self._raw.ctypes.data
-        self.header = self._first_header(previous)
+        self.header = self._first_header(raw_header, previous)
         self.mapped: MappedIndex
         """Where keys are looked up, with the header that readers go by: entries of a block under way count."""
         self._show(self.header)
@@ -47,8 +48,8 @@ class IndexFile:
         """Let readers go by ``header`` from now on."""
         self.mapped = mapped_index(self._view, self._address, self.geometry, header)
 
-    def _first_header(self, previous: IndexFile | None) -> codec.IndexHeader:
-        stored = codec.decode_header(self._view)
+    def _first_header(self, raw: bytes, previous: IndexFile | None) -> codec.IndexHeader:
+        stored = codec.decode_header(raw)
         if previous is None:
             count = stored.index_count if stored.index_count > 0 else 1
             return codec.IndexHeader(
