@@ -78,6 +78,7 @@ COMMANDS = (
     "replicate",
     "cluster",
     "completion",
+    "doctor",
 )
 
 Run = Callable[..., int]
@@ -94,7 +95,8 @@ The five commands that most people need:
 STORE is the directory that holds commitlog/, the one above it, or a file of a log. Commands that change it ask first.
 
 storescope --help           all commands
-storescope COMMAND --help   options and examples of one"""
+storescope COMMAND --help   options and examples of one
+storescope doctor           what this installation has and lacks"""
 """What ``storescope`` alone prints."""
 
 

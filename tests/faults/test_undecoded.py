@@ -70,7 +70,7 @@ READERS = {
 IN_PLACE = {"repair", "set_values"}
 """Commands that add no message: a RocksDB does not hinder them."""
 TO_A_NEW_PLACE = {"copy", "pipeline", "salvage"}
-NO_STORE = {"bench", "cluster", "completion", "namesrv"}
+NO_STORE = {"bench", "cluster", "completion", "doctor", "namesrv"}
 
 
 READ_FROM_ROCKSDB = (

@@ -719,6 +719,14 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "expirationTimestamp": OPTIONAL_NUMBER,
         "groups": [{"group": str, "behind": int}],
     },
+    "component": {
+        "group": str,
+        "name": str,
+        "state": {"ok", "missing", "problem"},
+        "value": OPTIONAL_TEXT,
+        "fix": OPTIONAL_TEXT,
+    },
+    "installation": {"problems": int, "missing": int},
 }
 
 

@@ -81,6 +81,12 @@ def instead_of_traceback(error: ImportError, *, picture: bool) -> str | None:
     return _words(names, None if picture else few)
 
 
+def lacking_on_display() -> str | None:
+    """Return the lines for libraries that a window on a display lacks, None if there are all."""
+    names = _lacking_for("xcb")
+    return _words(names, None) if names else None
+
+
 @contextlib.contextmanager
 def explained_instead_of_aborted(*, picture: bool) -> Iterator[None]:
     """While Qt makes the application, print these lines and exit with code 3 instead of an abort."""
