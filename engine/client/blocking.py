@@ -1,8 +1,8 @@
 """Producers and consumers for code without an event loop: the asynchronous ones, on one loop in a thread of its own.
 
 Listeners are plain functions, and run in threads. Everything else is documented with the asynchronous classes
-(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``, ``admin``); ``options`` are their further
-settings, such as ``events`` and ``instance``.
+(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``, ``admin``, ``topic_reader``); ``options`` are
+their further settings, such as ``events`` and ``instance``.
 
 >>> with BlockingProducer("orders", "127.0.0.1:9876") as producer:
 ...     producer.send(Message("Orders", b"one cup of tea"))
@@ -22,11 +22,13 @@ from engine.client.consumer import Consumer, Listener
 from engine.client.consuming import ConsumerConfig
 from engine.client.errors import NotRunning
 from engine.client.events import EventStream
+from engine.client.instance import ClientInstance
 from engine.client.messages import Message, QueueSelector, ReceivedMessage, SendResult
 from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, SendHook, TransactionListener, TransactionState
 from engine.client.pulling import POLL, LitePullConsumer, PullConsumer
 from engine.client.routes import MessageQueue
+from engine.client.topic_reader import QueueRange, TopicReader, UnitPage
 from engine.older_names import renamed_keyword
 from engine.remoting.subscriptions import TAG
 
@@ -479,3 +481,44 @@ class BlockingAdmin(_Blocking):
     def lag(self, group: str, topic: str = "") -> list[QueueLag]:
         """Return the progress of a group in each queue."""
         return self._ask(self.asynchronous.lag(group, topic))
+
+
+class BlockingTopicReader(_Blocking):
+    """See :class:`engine.client.topic_reader.TopicReader`.
+
+    :meth:`cancel` ends the calls of other threads with ``concurrent.futures.CancelledError``.
+    """
+
+    def __init__(self, instance: ClientInstance) -> None:
+        self.asynchronous = TopicReader(instance)
+        self._calls: set[Future[Any]] = set()
+        super().__init__(self.asynchronous)
+
+    def queues(self, topic: str) -> list[QueueRange]:
+        """Return the readable queues of a topic with their ends."""
+        return self._call(self.asynchronous.queues(topic))
+
+    def ends(self, queue: MessageQueue) -> QueueRange:
+        """Return the present ends of a queue."""
+        return self._call(self.asynchronous.ends(queue))
+
+    def offset_at(self, queue: MessageQueue, timestamp: int) -> int:
+        """Return the offset of the first message stored at ``timestamp`` (ms) or later."""
+        return self._call(self.asynchronous.offset_at(queue, timestamp))
+
+    def read(self, queue: MessageQueue, offset: int, count: int) -> UnitPage:
+        """Return up to ``count`` units from ``offset`` on."""
+        return self._call(self.asynchronous.read(queue, offset, count))
+
+    def cancel(self) -> None:
+        """End all calls that wait for a broker."""
+        for call in tuple(self._calls):
+            call.cancel()
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        call = self._begin(work)
+        self._calls.add(call)
+        try:
+            return call.result()
+        finally:
+            self._calls.discard(call)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from engine.callbacks import system_clock
 from engine.client.errors import AnswerNotUnderstood, BrokerRefused, NoRoute
 from engine.client.instance import ClientInstance
-from engine.client.messages import MAX_RECONSUME_TIMES, property_text
+from engine.client.messages import MAX_RECONSUME_TIMES, Message, check, property_text, sent_properties
 from engine.client.producer import STATUSES
 from engine.client.routes import WRITE
 from engine.codec import properties as props
@@ -139,10 +139,21 @@ class Destination:
         turn = self._turns[topic] = self._turns.get(topic, -1) + 1
         return queues[turn % len(queues)]
 
+    def queues(self, topic: str) -> tuple[TargetQueue, ...]:
+        """Return the queues of a topic that was asked for with :meth:`find_topics`."""
+        return self._topics.get(topic, ())
+
     async def send(self, message: StoredMessage, topic: str, msg_id: str, queue: TargetQueue) -> SendOutcome:
-        """Send a message to a queue. Raises :class:`NotReached` if it was certainly not sent."""
+        """Send a stored message to a queue again. Raises :class:`NotReached` if it was certainly not sent."""
+        return await self._send(lambda: _request(message, topic, msg_id, queue), msg_id, queue)
+
+    async def send_new(self, message: Message, queue: TargetQueue) -> SendOutcome:
+        """Send a new message, which has its unique id, to a queue. Raises :class:`NotReached` as :meth:`send` does."""
+        return await self._send(lambda: _new_request(message, queue), message.msg_id, queue)
+
+    async def _send(self, make_request: Callable[[], Command], msg_id: str, queue: TargetQueue) -> SendOutcome:
         try:
-            request = _request(message, topic, msg_id, queue)
+            request = make_request()
         except ValueError as error:  # WrongMessage
             return SendOutcome(REFUSED, "WrongMessage", msg_id, reason=str(error))
         try:
@@ -180,26 +191,44 @@ def _number(text: str | None) -> int | None:
 
 def _request(message: StoredMessage, topic: str, msg_id: str, queue: TargetQueue) -> Command:
     """Return the request of a send: the body as it is stored, also if it is compressed."""
-    properties = properties_to_send(message, topic, msg_id)
+    fields = {
+        **_place_fields(topic, queue),
+        "f": str(message.sys_flag),
+        "g": str(message.unit.born_timestamp),
+        "h": str(message.flag),
+        "i": property_text(properties_to_send(message, topic, msg_id)),
+    }
+    if topic.startswith(RETRY_PREFIX):
+        fields["l"] = message.properties.get(MAX_RECONSUME_TIMES, "16")
+    return Command(RequestCode.SEND_MESSAGE_V2, fields, message.body)
+
+
+def _new_request(message: Message, queue: TargetQueue) -> Command:
+    """Return the request of a new message's send. Raises :class:`WrongMessage` if a producer must not send it."""
+    check(message)
+    fields = {
+        **_place_fields(message.topic, queue),
+        "f": "0",
+        "g": str(system_clock()),
+        "h": str(message.flag),
+        "i": sent_properties(message),
+    }
+    return Command(RequestCode.SEND_MESSAGE_V2, fields, message.body)
+
+
+def _place_fields(topic: str, queue: TargetQueue) -> dict[str, str]:
+    """Return the fields of SEND_MESSAGE_V2 that do not depend on the message (docs/protocol/broker.md#send)."""
     fields = {
         "a": PRODUCER_GROUP,
         "b": topic,
         "c": TEMPLATE_TOPIC,
         "d": "4",
         "e": str(queue.queue_id),
-        "f": str(message.sys_flag),
-        "g": str(message.unit.born_timestamp),
-        "h": str(message.flag),
-        "i": property_text(properties),
         "j": "0",
         "k": "false",
         "m": "false",
     }
-    if queue.broker is not None:
-        fields["n"] = queue.broker
-    if topic.startswith(RETRY_PREFIX):
-        fields["l"] = message.properties.get(MAX_RECONSUME_TIMES, "16")
-    return Command(RequestCode.SEND_MESSAGE_V2, fields, message.body)
+    return fields if queue.broker is None else {**fields, "n": queue.broker}
 
 
 async def resend(

@@ -78,6 +78,10 @@ class ClusterPane(Pane):
     """View of a running cluster. ``watch`` is set after construction."""
 
     commandsChanged = Signal()  # other commands are possible now
+    messagesRequested = Signal(str, object)
+    """Ask for the window with the messages of a topic ("" for none), at a queue or None."""
+    sendRequested = Signal(str)
+    """Ask for the box that sends a message to a topic ("" for none)."""
     wants_tree = False
 
     def __init__(self) -> None:
@@ -378,8 +382,11 @@ class ClusterPane(Pane):
             "live.now": self.go_live,
             "live.pause": self.pause_now,
         } | self.clients.possible_commands()
-        if self.model.state is not None and not self.model.recording and self.model.is_own:
-            commands["cluster.offsets"] = self.ask_offsets
+        if self.model.state is not None and not self.model.recording:
+            commands["cluster.browse"] = self.browse
+            if self.model.is_own:
+                commands["cluster.offsets"] = self.ask_offsets
+                commands["cluster.send"] = lambda: self.sendRequested.emit(self.chosen_topic())
         if self.model.state is not None and self.beside.offered:
             commands["cluster.lessons"] = self.bring_lessons
         if self.tabs.key == "rebalance":
@@ -491,16 +498,23 @@ class ClusterPane(Pane):
         if watch is None or settings is None or not self.model.is_own:
             return None
         box = OffsetBox(self.model.addresses, watch.access, watch.ask, settings.lab_folder.parent / "offsets", self)
-        chosen = self.model.chosen
-        topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
         group = self.model.find_group(self.model.leading)
-        if group is not None and not topic:
-            topic = next(iter(group.group.subscriptions), "")
-        box.fill(group.name if group is not None else "", topic)
+        box.fill(group.name if group is not None else "", self.chosen_topic())
         box.operationDone.connect(self.operationDone)
         box.operationDone.connect(lambda *_: self.read_again())
         box.open()
         return box
+
+    def chosen_topic(self) -> str:
+        """Return the topic of what is chosen in the picture, "" if there is none."""
+        chosen = self.model.chosen
+        topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
+        group = self.model.find_group(self.model.leading)
+        return topic or (next(iter(group.group.subscriptions), "") if group is not None else "")
+
+    def browse(self) -> None:
+        """Ask for the window with the messages of what is chosen in the picture."""
+        self.messagesRequested.emit(self.chosen_topic(), self.model.chosen.queue)
 
     def pause_now(self) -> None:
         """Pause reading, or continue."""

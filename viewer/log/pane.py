@@ -62,6 +62,8 @@ class UnitsPane(Pane):
 
     scrolled = Signal(object)
     """The offset of the unit at the top of the table."""
+    copyRequested = Signal(object)
+    """The unit of which a copy is to be sent to a cluster."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -319,10 +321,21 @@ class UnitsPane(Pane):
             **self.same.commands(),
             **self.exports.commands(),
             **self.resends.commands(),
+            "message.copy": self.ask_copy,
             **self.frequency.commands(),
             **self.times.commands(),
             **self.unit.commands(),
         }
+
+    def ask_copy(self) -> None:
+        """Ask for the box that sends a copy of the chosen message to a cluster."""
+        loaded = self.unit.current
+        if self.session is not None and self.session.snapshot.capsule is not None:
+            self.statusMessage.emit(tr("The bodies of messages are not in a capsule."))
+        elif loaded is None or loaded.decoded is None:
+            self.statusMessage.emit(tr("Choose a message first."))
+        else:
+            self.copyRequested.emit(loaded.decoded.unit)
 
     def busy(self) -> bool:
         """True while a filter or a search runs."""

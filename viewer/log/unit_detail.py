@@ -82,6 +82,8 @@ class UnitDetail(QTreeView):
         self.unit: Unit | None = None
         """The unit whose fields are shown: conditions are made of its values, not of what is written."""
         self.doer: RowActions | None = None
+        self.has_links = True
+        """False: its unit is in no open store, so that no field leads anywhere."""
         self._items = QStandardItemModel(self)
         self._items.setColumnCount(2)
         self.setModel(self._items)
@@ -170,6 +172,8 @@ class UnitDetail(QTreeView):
         return [head, tail]
 
     def _line_items(self, line: Line) -> list[QStandardItem]:
+        if not self.has_links and line.place is not None:
+            line = replace(line, place=None, note="" if line.note.startswith("→") else line.note)
         name = line.value if line.is_sentence else line.label or line.name
         head, tail = QStandardItem(name), QStandardItem(line.value)
         for item in (head, tail):

@@ -79,6 +79,8 @@ class DecodedUnit:
     """Fields that contradict the rest: the unit is as it would be with them mended."""
     entry: EntryHeader | None = None
     """In a DLedger log: the header of the entry around the unit."""
+    origin: str = ""
+    """Whose log its physical offset is in, where that is not the log of the open store."""
 
 
 def describe(decoded: DecodedUnit) -> list[Group]:
@@ -165,7 +167,7 @@ def _identity(decoded: DecodedUnit) -> tuple[Line, ...]:
             "warn",
         )
     else:
-        where = Line("physicalOffset", number(unit.physical_offset), tr("equals its place"))
+        where = Line("physicalOffset", number(unit.physical_offset), decoded.origin or tr("equals its place"))
     flavour = BY_VERSION[unit.version]
     return (
         where,

@@ -244,10 +244,14 @@ class UnitPanes(QObject):
             return
         snapshot = self.session.snapshot
         self.session.jobs.read(
-            lambda: load(snapshot, row),
+            lambda: self.load_row(snapshot, row),
             lambda loaded: self._show(generation, loaded),
             lambda error: self._show(generation, LoadedRow(row, None, (), str(error))),
         )
+
+    def load_row(self, snapshot: StoreSnapshot, row: LogRow) -> LoadedRow:
+        """Read and decode a row; in a thread."""
+        return load(snapshot, row)
 
     def choose_field(self, name: str) -> None:
         """Choose a field in both panes."""
@@ -340,11 +344,11 @@ class UnitPanes(QObject):
         self._unfreeze()
         if self.tabs.key != "bytes":
             self._load_body()
-        self._read_traces(generation, loaded)
+        self.read_traces(generation, loaded)
         self._read_decoded(generation)
         self.loaded.emit(loaded)
 
-    def _read_traces(self, generation: int, loaded: LoadedRow) -> None:
+    def read_traces(self, generation: int, loaded: LoadedRow) -> None:
         """Add what clients traced about the unit, once it is found."""
         session, decoded = self.session, loaded.decoded
         if session is None or decoded is None or isinstance(loaded.row, NonUnitRow):

@@ -34,11 +34,16 @@ from viewer.shell.windows import show_beside
 from viewer.widgets.focus import set_reading_order
 
 if TYPE_CHECKING:
+    from engine.cluster.state import Queue
+    from engine.codec.message import Unit
     from engine.decoding.rules import DecodingRule
     from engine.rules.findings import Finding
     from viewer.cluster.cluster_model import AdminRequest
     from viewer.cluster.watch import ClusterWatch
     from viewer.log.pane import UnitsPane
+    from viewer.remote.send_box import SendBox
+    from viewer.remote.send_work import NewMessage
+    from viewer.remote.window import RemoteWindow
     from viewer.reports.report_html import Picture
     from viewer.requests.watch import RequestWatch
     from viewer.shell.lab_stores import WindowLab
@@ -87,6 +92,7 @@ class Workspace:
         if pane.view_id == "log":
             self.edits.forget()
             pane.scrolled.connect(self.comparison.lead_scroll)  # type: ignore[attr-defined]  # the log's pane has it
+            pane.copyRequested.connect(self.send_copy)  # type: ignore[attr-defined]
         pane.reportRequested.connect(self.ask_report)
         pane.helpRequested.connect(self.show_help)
         if pane.view_id == "pipeline":
@@ -135,6 +141,65 @@ class Workspace:
             self.cluster.changed.connect(window.enable)
         pane.set_watch(self.cluster)
         pane.commandsChanged.connect(window.enable)
+        pane.messagesRequested.connect(self.show_messages)
+        pane.sendRequested.connect(self.send_message)
+
+    def show_messages(self, topic: str, queue: Queue | None = None, offset: int | None = None) -> RemoteWindow | None:
+        """Show the messages of a topic at the brokers of the connected cluster, in a window of their own."""
+        from viewer.remote.window import Actions, RemoteWindow
+
+        cluster = self.cluster
+        if cluster is None or not cluster.model.addresses:
+            return None
+        window, address = self._window, cluster.model.address
+        actions = Actions(
+            cluster.ask,
+            lambda: cluster.model.address == address and cluster.model.is_own,
+            window.settings.lab_folder.parent / "resent",
+        )
+        remote = RemoteWindow(cluster.model.addresses, cluster.access, window.session, window, actions)
+        remote.operationDone.connect(window.note)
+        if topic:
+            broker, queue_id = (queue.broker, queue.queue_id) if queue is not None else ("", None)
+            remote.show_topic(topic, broker, queue_id, offset)
+        remote.show()
+        return remote
+
+    def send_message(self, topic: str) -> SendBox | None:
+        """Show the box that sends a message to the connected cluster, if it is the user's own."""
+        from viewer.remote.send_work import NewMessage
+
+        return self._show_send_box(NewMessage(topic, b""))
+
+    def send_copy(self, unit: Unit) -> SendBox | None:
+        """Show that box with a copy of a message."""
+        from viewer.remote.send_work import message_of
+
+        try:
+            message = message_of(unit)
+        except StoreError as error:
+            self._failed(error)
+            return None
+        return self._show_send_box(message)
+
+    def _show_send_box(self, message: NewMessage) -> SendBox | None:
+        from engine.cluster.state import Queue
+        from viewer.remote.send_box import SendBox
+
+        cluster = self.cluster
+        if cluster is None or not cluster.model.is_own:
+            self._window.say(
+                tr("Connect the Cluster view to a cluster and declare it to be yours: messages are sent there.")
+            )
+            return None
+        box = SendBox(cluster.model.addresses, cluster.access, cluster.ask, self._window)
+        box.fill(message)
+        box.operationDone.connect(self._window.note)
+        box.placeRequested.connect(
+            lambda topic, broker, queue_id, offset: self.show_messages(topic, Queue(topic, broker, queue_id), offset)
+        )
+        box.open()
+        return box
 
     def _wire_requests(self, pane: Pane) -> None:
         """Connect the view to the window's requests, which stay when the pane is replaced."""

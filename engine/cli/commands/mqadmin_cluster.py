@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 from engine.cli.commands.units import COLUMNS as UNIT_COLUMNS
@@ -25,9 +24,9 @@ from engine.client.admin import Admin
 from engine.client.errors import BrokerRefused, ClientError
 from engine.client.instance import ClientInstance
 from engine.client.routes import MASTER, MessageQueue, TopicRoute
+from engine.client.topic_reader import MAX_PULLED, TOOLS_GROUP, TopicReader
 from engine.cluster import answers
 from engine.cluster.state import BrokerPart
-from engine.codec import message as codec
 from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError, UsageError, cause_of
 from engine.inspection import epochs as epoch_table
@@ -37,12 +36,9 @@ from engine.inspection.queue_sides import check_write_progress
 from engine.inspection.snapshot import StoreSnapshot
 from engine.remoting.answers import UnexpectedAnswer, json_object, reading
 from engine.remoting.codes import RequestCode, ResponseCode
-from engine.remoting.subscriptions import Subscription
 from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
 
-TOOLS_GROUP = "TOOLS_CONSUMER"
-"""The group that mqadmin reads messages with."""
 DEFAULT_MESSAGE_COUNT = 128
 CHECKED_DAYS = 30
 CHECK_OK, CHECK_NOT_OK, CHECK_IN_PROGRESS, CHECK_ERROR = range(4)
@@ -492,37 +488,17 @@ async def _units_of_queue(
     if args.begin:
         offset = max(offset, await broker_api.search_offset(instance, queue, args.begin))
     offset = max(offset, args.offset or 0)
+    reader = TopicReader(instance, args.group)
     while offset < end:
-        body, next_offset = await _pull(instance, queue, args.group, offset, min(32, end - offset))
-        for unit in _units_in(body):
+        page = await reader.read(queue, offset, min(MAX_PULLED, end - offset))
+        for unit in (item.unit for item in page.units):
             if unit.store_timestamp > args.end:
                 return
             if unit.store_timestamp >= args.begin:
                 yield unit
-        if next_offset <= offset:
+        if page.next_offset <= offset:
             return
-        offset = next_offset
-
-
-async def _pull(
-    instance: ClientInstance, queue: MessageQueue, group: str, offset: int, max_messages: int
-) -> tuple[bytes, int]:
-    """Return the units as they are stored, and the next offset."""
-    address = instance.address(queue.broker)
-    answer = await broker_api.pull_answer(
-        instance, address, group, queue, Subscription.of(queue.topic, "*", 0), offset, max_messages=max_messages
-    )
-    with reading(RequestCode.PULL_MESSAGE, address):
-        next_offset = int(answer.fields.get("nextBeginOffset", offset))
-    return bytes(answer.body) if answer.code == ResponseCode.SUCCESS else b"", next_offset
-
-
-def _units_in(body: bytes) -> Iterator[Unit]:
-    position = 0
-    while position < len(body):
-        unit = codec.decode(body, position, crc=False)
-        yield replace(unit, offset=unit.physical_offset)
-        position += unit.size
+        offset = page.next_offset
 
 
 def _check_progress(args: argparse.Namespace, out: Output) -> int:
