@@ -15,6 +15,7 @@ from typing import Literal
 
 from engine.cluster.state import ClusterState, Queue
 from viewer.cluster.deliveries import Deliveries
+from viewer.cluster.lag_history import LagHistory
 from viewer.cluster.rebalance import MAX_MOMENTS, GroupState, moment_of
 from viewer.cluster.rows import (
     LARGE_LAG,
@@ -185,6 +186,7 @@ class ClusterModel:
         self._badges: dict[str, Badge] = {}
         self._all_badges: dict[str, Badge] = {}
         """Badge of each client, the last one also after it left: a name is never reused."""
+        self.lag = LagHistory()
         self.deliveries = Deliveries()
         """Deliveries to the user's own consumers."""
         self.killed: set[str] = set()
@@ -269,6 +271,7 @@ class ClusterModel:
     def _store(self, state: ClusterState) -> None:
         """Store a reading for going back, and add it to the timeline of each group."""
         self._mark(state)
+        self.lag.take(state, max(self.interval_s, 2 * self.took_ms / 1000))  # a slow reading is no gap
         if self.readings:
             self.readings[-1].forget()
         self.readings.append(state)

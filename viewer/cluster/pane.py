@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
@@ -32,6 +32,7 @@ from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, S
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.details import breadcrumb_words
 from viewer.cluster.drawing import same
+from viewer.cluster.lag_panel import LagPanel, write_csv, written_words
 from viewer.cluster.lessons_panel import LessonsSidebar
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import item_links, link_of, why_not
@@ -142,7 +143,10 @@ class ClusterPane(Pane):
         self.lessons.operationDone.connect(
             lambda name: self.operationDone.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, "")
         )
-        for page in (self._empty_page(), self._lines_area, large_picture, tables, self.beside):
+        self.lag = LagPanel()
+        self.lag.exportRequested.connect(self.ask_lag_file)
+        self.lag.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
+        for page in (self._empty_page(), self._lines_area, large_picture, tables, self.beside, self.lag):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chosen.connect(self.choose)
@@ -287,7 +291,7 @@ class ClusterPane(Pane):
         self.watch, self.model = watch, watch.model
         for canvas in (self.lines, self.cells, self.map, self.topic_queues):
             canvas.model = watch.model
-        self.rebalance.model = watch.model
+        self.rebalance.model = self.lag.model = watch.model
         self.replay.set_watch(watch)
         self.clients.model, self.clients.own = watch.model, watch.own
         self.clients.lab.session = watch.lab
@@ -327,7 +331,7 @@ class ClusterPane(Pane):
 
     def retheme(self) -> None:
         """Apply colours, fonts and zoom."""
-        for table in (self.table, self.requests):
+        for table in (self.table, self.requests, self.lag.table):
             table.refresh_look()
         self._show()
 
@@ -365,7 +369,8 @@ class ClusterPane(Pane):
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
         pictures = (self.lines, self.map, self.cells, self.topic_queues, self.rebalance.lanes)
-        return self.address, self.account_file, self.filter, *pictures, self.table, self.requests, self.folded
+        tables = (self.table, self.requests, self.lag.table)
+        return self.address, self.account_file, self.filter, *pictures, *tables, self.folded
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands of the view, and of a table in front."""
@@ -631,6 +636,23 @@ class ClusterPane(Pane):
         dialog.fileSelected.connect(lambda path: self.write_markdown(Path(path)))
         dialog.open()
 
+    def ask_lag_file(self) -> None:
+        """Ask for the file of the lag's history."""
+        dialog = file_dialog(self, tr("Export the lag of this session"), "cluster.lag.dialog", "lag.csv")
+        dialog.fileSelected.connect(lambda path: self.write_lag(Path(path)))
+        dialog.open()
+
+    def write_lag(self, target: Path) -> None:
+        """Write the lag's history as CSV, off the loop."""
+        if self.watch is None:
+            return
+        points = list(self.model.lag.rows())
+        self.watch.run(
+            lambda: write_csv(points, target),
+            lambda count: self.statusMessage.emit(written_words(cast("int", count), target)),
+            lambda error: self.statusMessage.emit(f"{target}: {engine_words(str(error))}"),
+        )
+
     def write_markdown(self, target: Path) -> None:
         """Write the Markdown file, off the loop."""
         if self.watch is None:
@@ -661,7 +683,7 @@ class ClusterPane(Pane):
             self.go.retheme()
         self.again.setEnabled(bool(model.address))
         self.copy.setEnabled(model.state is not None)
-        self.filters.setVisible(model.state is not None and self.tabs.key != "rebalance")
+        self.filters.setVisible(model.state is not None and self.tabs.key not in {"rebalance", "lag"})
         if not self.isVisible() and model.state is not None:
             return
         self._show_fault()
@@ -718,6 +740,8 @@ class ClusterPane(Pane):
             page = 3
         elif self.tabs.key == "rebalance":
             page = 4
+        elif self.tabs.key == "lag":
+            page = 5
         else:
             page = 2 if model.unfiltered.large else 1
         if self.pages.currentIndex() != page:
@@ -740,6 +764,8 @@ class ClusterPane(Pane):
             _update_rows(self.requests, request_rows(self.model))
         elif page == 4:
             self.beside.refresh()
+        elif page == 5:
+            self.lag.refresh()
 
     def _show_map(self) -> None:
         if self.pages.currentIndex() != 2:
@@ -788,7 +814,7 @@ class ClusterPane(Pane):
 
     def _fit_side(self) -> None:
         has_state = self.model.state is not None
-        is_slim = self.width() < px(SLIM_BELOW_WIDTH) or self.pages.currentIndex() in {2, 4}
+        is_slim = self.width() < px(SLIM_BELOW_WIDTH) or self.pages.currentIndex() in {2, 4, 5}
         self.folded.setVisible(has_state and is_slim)
         self.side.setVisible(has_state and (not is_slim or self.folded.isChecked()))
         if not self.side.isHidden():

@@ -1,7 +1,7 @@
 """Tabs whose pages belong to two views. Both views show the same tabs, so that one subject can be seen in two ways.
 
-Cluster and Requests share the tabs Lines, Tables, Rebalance and Requests. Where, Conversation and Trace share the tabs
-for what to look for. Queues and Waiting share the tabs for entries and for messages that wait in the queues of the
+Cluster and Requests share the tabs Lines, Tables, Lag, Rebalance and Requests. Where, Conversation and Trace share the
+tabs for what to look for. Queues and Waiting share the tabs for entries and for messages that wait in the queues of the
 broker.
 """
 
@@ -34,11 +34,12 @@ class ViewTabs(WordTabs):
             self.otherViewChosen.emit(key)
 
 
-LINES, TABLES, REBALANCE, REQUESTS = "lines", "tables", "rebalance", "requests"
-OF_CLUSTER = (LINES, TABLES, REBALANCE)
+LINES, TABLES, LAG, REBALANCE, REQUESTS = "lines", "tables", "lag", "rebalance", "requests"
+OF_CLUSTER = (LINES, TABLES, LAG, REBALANCE)
 CLUSTER_TITLES = (
     (LINES, words("Lines")),
     (TABLES, words("Tables")),
+    (LAG, words("Lag")),
     (REBALANCE, words("Rebalance")),
     (REQUESTS, words("Requests")),
 )

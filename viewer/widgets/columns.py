@@ -54,9 +54,9 @@ class Column:
     """A column: RocketMQ's field name, the title, and how a cell reads its record.
 
     ``text`` is what is shown and copied, ``value`` the raw Python value. ``jump`` gives the place a cell leads to.
-    ``paint`` is ``text``, ``topic`` (a colour bar before the name), ``letters`` (small boxes), or ``chip`` (with
-    ``chip``). ``width`` is in px at 100 %, the last column takes what is left; ``slim`` columns leave first where the
-    window is narrow.
+    ``paint`` is ``text``, ``topic`` (a colour bar before the name), ``letters`` (small boxes), ``line`` (the numbers in
+    ``value``; ``text`` says them), or ``chip`` (with ``chip``). ``width`` is in px at 100 %, the last column takes what
+    is left; ``slim`` columns leave first where the window is narrow.
     """
 
     key: str

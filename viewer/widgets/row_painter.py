@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import bisect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
@@ -34,6 +35,8 @@ from viewer.widgets.record_table import RecordTable
 from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
 
 PAD = 8
+MIN_LINE_WIDTH = 120
+"""Px at 100 % of a line of numbers in a cell."""
 TEXTS = 8192
 PICTURES = 160
 """Number of rows whose pictures are kept: a few screens, at most 20 MB in a wide window."""
@@ -272,6 +275,9 @@ class RowPainter:
                     pen.forget()
             elif not texts[section]:
                 continue
+            elif column.paint == "line":
+                self._paint_line(p, rect, slot, cast("Sequence[float]", column.value(row)))
+                pen.forget()
             elif column.paint == "letters":
                 self._paint_letters(p, rect, slot, texts[section])
                 pen.forget()
@@ -414,6 +420,8 @@ class RowPainter:
             chip = column.chip(row) if column.chip is not None else None
             word = chip.word if chip is not None else ""
             return 2 * PAD + (self._metrics["chip"].horizontalAdvance(word) + round(26 * z) if word else round(12 * z))
+        if column.paint == "line":
+            return 2 * PAD + round(MIN_LINE_WIDTH * z)
         if column.paint == "letters":
             metrics = self._metrics["letter"]
             return 2 * PAD + sum(round(metrics.horizontalAdvance(letter) + 13 * z) for letter in text)
@@ -470,6 +478,23 @@ class RowPainter:
 
     def _paint_topic_bar(self, p: QPainter, topic: str, x: int, rect: QRect) -> None:
         draw_lead(p, topic, self.colours.color(topic), x, rect.center().y() + 1, self._zoom)
+
+    def _paint_line(self, p: QPainter, rect: QRect, slot: Slot, values: Sequence[float]) -> None:
+        """Paint values as a line from 0 up, with a gap where a value is not known."""
+        known = [value for value in values if value == value]  # noqa: PLR0124  NaN is not equal to itself
+        room = QRectF(slot.x + PAD, rect.top() + 5, slot.width - 2 * PAD, rect.height() - 10)
+        top, step = max([*known, 1.0]), room.width() / max(len(values) - 1, 1)
+        p.save()
+        p.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        p.setPen(QPen(self.color("posLog"), 1.4))
+        line: list[QPointF] = []
+        for index, value in enumerate([*values, float("nan")]):
+            if value == value:  # noqa: PLR0124
+                line.append(QPointF(room.left() + index * step, room.bottom() - value / top * room.height()))
+            elif line:
+                p.drawPolyline(line) if len(line) > 1 else p.drawPoint(line[0])
+                line = []
+        p.restore()
 
     def _paint_letters(self, p: QPainter, rect: QRect, slot: Slot, text: str) -> None:
         """Paint letters in boxes from pictures; there are only a dozen of them."""
