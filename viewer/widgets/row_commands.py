@@ -350,6 +350,7 @@ VALUES = frozenset(
         "frame",
         "conversationHit",
         "offsetMove",
+        "groupLag",
         "servedCode",
         "servedClient",
     )
