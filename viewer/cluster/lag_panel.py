@@ -113,7 +113,16 @@ LAG = RecordKind(
         gutter(12),
         text_column("group", words("Group"), 180, elide="middle", filterable=False),
         topic_column("topic", words("Topic"), 190, filterable=False),
-        text_column("queues", words("Queues"), 70, mono=True, filterable=False),
+        Column(
+            "queues",
+            words("Queues"),
+            70,
+            lambda row: row.queues,
+            lambda row: row.queues,
+            right=True,
+            mono=True,
+            filterable=False,
+        ),
         Column(
             "clients",
             words("Clients"),

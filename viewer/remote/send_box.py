@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QFileDialog, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QFormLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
@@ -20,7 +20,7 @@ from viewer.look.theme import follow, mono, px, ui
 from viewer.remote.send_work import NewMessage, SendPlan, SendReport, SendRequest, with_queue
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, Field, Label, Link
-from viewer.widgets.boxes import column, row, scrolling, wrapped_row
+from viewer.widgets.boxes import column, row, scrolling
 from viewer.widgets.choices import ChoiceField, TickBox
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ DELAY_HINTS = {NOW: "", LEVEL: "3", TIME: "2026-11-20 09:41:07"}
 MAX_EDITED_BYTES = 64 << 10
 """A longer body of a copied message is not put into the field."""
 MAX_BODY_BYTES = 4 << 20
-PREVIEW_CHARACTERS = 200
+PREVIEW_CHARACTERS = 90
 
 
 class _Missing(ValueError):
@@ -61,7 +61,7 @@ class SendBox(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Send a message to {address}", address=";".join(addresses)))
         self.setAccessibleName(self.windowTitle())
-        self.resize(px(760), px(660))
+        self.resize(px(720), px(660))
         self._addresses, self._access, self._ask = addresses, access, ask
         self._copied = b""
         self._request: SendRequest | None = None
@@ -75,12 +75,14 @@ class SendBox(QDialog):
     def _build(self) -> None:
         self.topic, self.queue = (
             Field(tr("Topic"), code=True, width=230),
-            Field(tr("Queue: 2, or broker-a/2 (empty: any)"), code=True, width=250),
+            Field(tr("2, or broker-a/2 (empty: any)"), code=True, width=250),
         )
         self.tags, self.keys = (
             Field(tr("Tag"), code=True, width=230),
-            Field(tr("Keys, with blanks between"), code=True, width=250),
+            Field(tr("with blanks between"), code=True, width=250),
         )
+        for field, name in ((self.queue, tr("Queue")), (self.keys, tr("Keys"))):
+            field.setAccessibleName(name)
         self.delay, self.delay_value = (
             _choice("send.delay", tr("When it is delivered"), DELAYS),
             Field("", code=True, width=250),
@@ -131,11 +133,18 @@ class SendBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(14), px(16), px(12))
         layout.setSpacing(px(8))
-        layout.addWidget(wrapped_row(self.topic, self.queue, None))
-        layout.addWidget(wrapped_row(self.tags, self.keys, None))
-        layout.addWidget(wrapped_row(self.delay, self.delay_value, None))
-        layout.addWidget(row(self.body_kind, None))
+        form = QFormLayout()
+        form.setSpacing(px(8))
+        for label, parts in (
+            (tr("Topic"), (self.topic, Label(tr("Queue"), 12, "text3"), self.queue)),
+            (tr("Tag"), (self.tags, Label(tr("Keys"), 12, "text3"), self.keys)),
+            (tr("Delivered"), (self.delay, self.delay_value)),
+            (tr("Body"), (self.body_kind,)),
+        ):
+            form.addRow(Label(label, 12, "text3"), row(*parts, None))
+        layout.addLayout(form)
         layout.addWidget(self._bodies, 2)
+        layout.addWidget(Label(tr("Properties"), 12, "text3"))
         layout.addWidget(self.properties)
         layout.addWidget(row(None, self.show_button))
         layout.addWidget(scrolling(self.summary), 1)

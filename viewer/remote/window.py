@@ -84,8 +84,9 @@ class RemoteWindow(QDialog):
         self._read_count = 0
         self._next_offset: int | None = None
         self._build()
+        self._say("")
         self._show_title()
-        self.resize(px(1180), px(760))
+        self.resize(px(1180), px(700))
 
     # ---- building ----------------------------------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ class RemoteWindow(QDialog):
         self.session.snapshot.log = None
         self.panes.show_row(None)
         self.queue.clear()
-        self.status.setText("")
+        self._say("")
         self.note.setText("")
         self._show_title()
 
