@@ -138,7 +138,7 @@ class SendBox(QDialog):
         for label, parts in (
             (tr("Topic"), (self.topic, Label(tr("Queue"), 12, "text3"), self.queue)),
             (tr("Tag"), (self.tags, Label(tr("Keys"), 12, "text3"), self.keys)),
-            (tr("Delivered"), (self.delay, self.delay_value)),
+            (tr("When it is delivered"), (self.delay, self.delay_value)),
             (tr("Body"), (self.body_kind,)),
         ):
             form.addRow(Label(label, 12, "text3"), row(*parts, None))

@@ -334,6 +334,7 @@ class RemoteWindow(QDialog):
         def done(found_offset: int) -> None:
             if source is not self.source:
                 return
+            self.stop_button.setEnabled(False)
             if found_offset >= source.end:
                 self._say(tr("No message is stored at that time or later: this is the end of the queue."))
                 self.go_to_end()
@@ -361,9 +362,9 @@ class RemoteWindow(QDialog):
             return
         self._say("")
         self._end_filter()
-        self.stop_button.setEnabled(True)
         if self.table.source is source:
             self.table.go_to(offset)
+            self.stop_button.setEnabled(self.table.loading)
         else:
             self._show_source(offset, choose=True)
 
