@@ -32,6 +32,7 @@ _SOURCES = (
     "object_put.py",
     "unit_fields.py",
     "unit_flavours.py",
+    "unit_runs.py",
     "write_job.py",
 )
 

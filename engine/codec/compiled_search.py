@@ -11,12 +11,15 @@ from numba import int32, int64, njit, types, uint8, uint32, uint64
 
 from engine.codec.block_search import CUT, DONE, HEAD, MAX_CUT_BYTES
 from engine.codec.compiled import scan
-from engine.codec.intrinsics import be16, be32, be64, equal32, lowest_bit, put8, put32, put64, u8
+from engine.codec.dledger import HEADER_SIZE, MAGIC
+from engine.codec.intrinsics import be16, be32, be64, equal32, le32, le64, lowest_bit, put8, put32, put64, u8
 from engine.codec.intrinsics_crc import crc32
 from engine.codec.machine_code import FULL
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, STORE_HOST_V6
+from engine.codec.properties import CRC32, CRC_TAIL
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import MAGICS, PREFIX
+from engine.codec.unit_runs import BAD_BODY, FIELD_COUNT, GOES_ON, HAS_ENTRIES, HAS_ENTRIES_BEFORE_LAST, LIVE
 from engine.codec.unit_search import (
     EARLIEST_MS,
     FOLLOWING_BYTES,
@@ -32,7 +35,9 @@ _FIRST, _SECOND = np.uint8(PREFIX[0]), np.uint8(PREFIX[1])
 _AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
 _OFFSET, _SIZE, _KIND, _CRC = _AT["offset"], _AT["size"], _AT["kind"], _AT["crc"]
 _QUEUE_ID, _QUEUE_OFFSET = _AT["queue_id"], _AT["queue_offset"]
+_BODY_POSITION, _BODY_LENGTH = _AT["body_position"], _AT["body_length"]
 _PHYSICAL, _STORED, _BODY_CRC = _AT["physical_offset"], _AT["store_timestamp"], _AT["body_crc"]
+_CRC_NAME = np.uint64(int.from_bytes(CRC32.encode(), "big"))
 _memcmp = types.ExternalFunction("memcmp", types.int32(types.uintp, types.uintp, types.uintp))
 _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))
 
@@ -152,6 +157,64 @@ def search(
 
 
 @njit(cache=True, nogil=True)
+def runs(buffer, base, columns, count, live, table):
+    """Write a row of ``table`` for each run of units (``unit_runs.find_runs``) and return their number."""
+    offset, size, physical = columns[_OFFSET], columns[_SIZE], columns[_PHYSICAL]
+    kind, crc, body_crc = columns[_KIND], columns[_CRC], columns[_BODY_CRC]
+    body_position, body_length = columns[_BODY_POSITION], columns[_BODY_LENGTH]
+    place, flags = int64(-FIELD_COUNT), int64(0)
+    end, physical_end, was_live, was_bad = int64(-1), int64(-1), uint8(0), False
+    for i in range(count):
+        if u8(kind + i) == HEAD:
+            continue
+        position, log_offset = int64(le64(offset + 8 * i)), int64(le64(physical + 8 * i))
+        unit_size = int64(le32(size + 4 * i))
+        is_live, is_bad = live[i], False
+        stored = le32(body_crc + 4 * i)
+        if is_live == 0 and stored != 0:  # 0: the writer stored none
+            state = u8(crc + i)
+            if state == 0:
+                length = int64(le32(body_length + 4 * i))
+                body = buffer + int64(le64(body_position + 8 * i))
+                matches = length == 0 or (crc32(body, length) & uint32(0x7FFFFFFF)) == stored
+                state = uint8(1) if matches else uint8(2)
+                put8(crc + i, state)
+            is_bad = state == 2
+        gap = position - end
+        has_entry = False
+        if place >= 0 and gap == HEADER_SIZE:
+            header = buffer + end - base
+            has_entry = be32(header) == uint32(MAGIC) and int64(int32(be32(header + 4))) == unit_size + HEADER_SIZE
+        is_chained = (
+            place >= 0
+            and (gap == 0 or has_entry)
+            and log_offset - physical_end == gap
+            and is_live == was_live
+            and not is_bad
+            and not was_bad
+        )
+        if is_chained:
+            if flags & HAS_ENTRIES:
+                flags |= HAS_ENTRIES_BEFORE_LAST
+            if has_entry:
+                flags |= HAS_ENTRIES
+            table[place + 8] = end
+        else:
+            if place >= 0:
+                table[place + 9] = flags | (GOES_ON if gap == 0 and log_offset == physical_end else 0)
+            place += FIELD_COUNT
+            flags = (LIVE if is_live != 0 else 0) | (BAD_BODY if is_bad else 0)
+            table[place], table[place + 2] = i, 0
+            table[place + 3], table[place + 4], table[place + 8] = position, log_offset, position
+        table[place + 1], table[place + 2] = i, table[place + 2] + 1
+        table[place + 5], table[place + 6], table[place + 7] = position, unit_size, log_offset
+        end, physical_end, was_live, was_bad = position + unit_size, log_offset + unit_size, is_live, is_bad
+    if place >= 0:
+        table[place + 9] = flags
+    return (place + FIELD_COUNT) // FIELD_COUNT
+
+
+@njit(cache=True, nogil=True)
 def compare(descriptor, other_descriptor, positions, other_positions, sizes, buffer, chunk, equal):
     """Write how many bytes of each range are the same in both files (``byte_compare.count_equal``).
 
@@ -244,14 +307,43 @@ def _is_proven(m, size, offset, following, count):
 
 
 @njit(cache=True, nogil=True)
-def judge(buffer, filled, positions, sizes, offsets, proven):
-    """Write 1 for each unit in memory whose end is certainly its own (``proven_ends.are_ends_proven``), else 0."""
+def _ends_with_other_bytes(m, size, following):
+    """Return True if it is simple to see that the unit at ``m`` is a head with bytes of another file behind its body:
+    a byte that no text has, no property CRC, and no magic code up to 8 bytes of what follows.
+    """
+    if be32(m + 8) == 0 or not _is_head(m):
+        return False
+    body = _body_position(m)
+    start = body + int64(int32(be32(m + body - 4)))
+    width = int64(1) if be32(m + 4) == _V1 else int64(2)
+    topic_length = int64(u8(m + start)) if width == 1 else int64(be16(m + start))
+    properties = start + width + topic_length + 2
+    is_text = True
+    for i in range(m + properties, m + size):
+        byte = u8(i)
+        if byte < uint8(32) and byte != 1 and byte != 2 and byte != 9 and byte != 10 and byte != 13:
+            is_text = False
+    if is_text:
+        return False
+    if be64(m + size - CRC_TAIL) == _CRC_NAME:
+        return False
+    for i in range(m + start, following + 6):
+        if u8(i) == _FIRST and u8(i + 1) == _SECOND:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def judge(buffer, filled, positions, sizes, offsets, verdicts):
+    """Write a verdict for the end of each unit in memory (``proven_ends.judge_ends``)."""
     for i in range(len(sizes)):
-        end = positions[i] + sizes[i]
-        is_proven = end + FOLLOWING_BYTES <= filled and _is_proven(
-            buffer + positions[i], sizes[i], offsets[i], buffer + end, int64(FOLLOWING_BYTES)
-        )
-        proven[i] = uint8(1) if is_proven else uint8(0)
+        unit, end = buffer + positions[i], positions[i] + sizes[i]
+        verdicts[i] = uint8(0)
+        if end + FOLLOWING_BYTES <= filled:
+            if _is_proven(unit, sizes[i], offsets[i], buffer + end, int64(FOLLOWING_BYTES)):
+                verdicts[i] = uint8(1)
+            elif _ends_with_other_bytes(unit, sizes[i], buffer + end):
+                verdicts[i] = uint8(2)
 
 
 @njit(cache=True, nogil=True)
@@ -278,7 +370,7 @@ def join(
         size, offset = sizes[i], offsets[i]
         room = size + STORE_HOST_END_BYTES
         start = run_positions[i] - size
-        if room > capacity or start < 0:
+        if room > capacity or size < MIN_UNIT_SIZE or start < 0:
             continue
         if _pread(int32(descriptors[i]), buffer, uint64(size), positions[i]) <= 0:
             continue
@@ -291,7 +383,7 @@ def join(
                 break
             _copy(unit + done, buffer + done, border - offset - done)
             done = border - offset
-            if done >= MIN_UNIT_SIZE - 3 and int64(int32(be32(unit))) == size and int64(be64(unit + 28)) == offset:
+            if int64(int32(be32(unit))) == size and int64(be64(unit + 28)) == offset:
                 body = _body_position(unit)
                 length = int64(int32(be32(unit + body - 4)))
                 if 0 < length <= size - body and (crc32(unit + body, length) & uint32(0x7FFFFFFF)) == be32(unit + 8):

@@ -59,6 +59,7 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "compiled_put": (Function("put_one", (_I, _I), 1), Function("put_many", (_I, _I), 1)),
     "compiled_search": (
         Function("search", (*(_I,) * 8, _I8, _I, TABLE, _I8, _I, _I, _I), 5),
+        Function("runs", (_I, _I, _I8, _I, _U1, _I8), 1),
         Function("compare", (_I, _I, _I8, _I8, _I8, _I, _I, _I8), 0),
         Function("judge", (_I, _I, _I8, _I8, _I8, _U1), 0),
         Function("join", (*(_I8,) * 6, _I, _I, _I, _I8), 0),

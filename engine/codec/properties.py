@@ -46,7 +46,7 @@ PRIORITY = "_SYS_MSG_PRIORITY_"
 LITE_TOPIC = "__LITE_TOPIC"
 CRC32 = "__CRC32#"
 
-_CRC_TAIL = 20
+CRC_TAIL = 20
 _CRC_HEAD = b"__CRC32#\x01"
 
 
@@ -88,17 +88,17 @@ def verify_crc(unit: bytes) -> bool | None:
     """Check the property CRC at the end of a complete unit; None if the unit carries none
     (docs/formats/commit-log.md#property-crc).
     """
-    tail = bytes(unit[-_CRC_TAIL:])
-    if len(tail) < _CRC_TAIL or not tail.startswith(_CRC_HEAD) or tail[-1:] != b"\x02":
+    tail = bytes(unit[-CRC_TAIL:])
+    if len(tail) < CRC_TAIL or not tail.startswith(_CRC_HEAD) or tail[-1:] != b"\x02":
         return None
-    return tail[len(_CRC_HEAD) : -1] == crc_digits(crc31(unit[:-_CRC_TAIL]))
+    return tail[len(_CRC_HEAD) : -1] == crc_digits(crc31(unit[:-CRC_TAIL]))
 
 
 def with_right_crc(unit: bytes) -> bytes:
     """Return a complete unit with the property CRC at its end put right; unchanged if it carries none."""
     if verify_crc(unit) is not False:
         return unit
-    return unit[: -_CRC_TAIL + len(_CRC_HEAD)] + crc_digits(crc31(unit[:-_CRC_TAIL])) + unit[-1:]
+    return unit[: -CRC_TAIL + len(_CRC_HEAD)] + crc_digits(crc31(unit[:-CRC_TAIL])) + unit[-1:]
 
 
 def crc_digits(crc: int) -> bytes:

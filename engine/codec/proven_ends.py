@@ -19,15 +19,20 @@ _CAPACITY = 1 << 16
 Int64 = npt.NDArray[np.int64]
 
 
-def are_ends_proven(window: Window, positions: Int64, sizes: Int64, offsets: Int64) -> npt.NDArray[np.bool_]:
-    """Return for each unit of ``window``, at its position and with its size and physical offset, whether its end is
-    proven.
+PROVEN, OTHER_BYTES = 1, 2
+"""Verdicts: the end is the unit's own; it is bytes of another file, in which no unit begins. 0: not simple to see."""
+
+
+def judge_ends(window: Window, positions: Int64, sizes: Int64, offsets: Int64) -> npt.NDArray[np.uint8]:
+    """Return a verdict for the end of each unit of ``window``, at its position and with its size and physical offset.
+
+    The body of each matches its CRC.
     """
-    proven = np.zeros(len(sizes), np.uint8)
+    verdicts = np.zeros(len(sizes), np.uint8)
     if twin() is not None and len(sizes):
         columns = (np.ascontiguousarray(column, np.int64) for column in (positions, sizes, offsets))
-        twins("compiled_search").judge(window.buffer.ctypes.data, window.filled, *columns, proven)
-    return proven.view(np.bool_)
+        twins("compiled_search").judge(window.buffer.ctypes.data, window.filled, *columns, verdicts)
+    return verdicts
 
 
 def find_borders(

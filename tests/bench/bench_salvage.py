@@ -148,7 +148,7 @@ def measure(kind: str, bodies: int, size: int, turns: int, folder: Path) -> dict
         "withStore": round(statistics.median(whole_speeds), 3),
         "walkGBs": round(size / walked / 1e9, 2),
         "runs": len(search._finds.runs),
-        "joined": len(search._reassembly.units) if search._reassembly else 0,
+        "joined": search._reassembly.unit_count if search._reassembly else 0,
     }
 
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import os
 import struct
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, chain, groupby, islice, takewhile
+from functools import cached_property
+from itertools import chain, groupby, islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.callbacks import Cancelled
 from engine.codec import dledger
@@ -44,7 +45,7 @@ from engine.codec.unit_search import (
     read_head,
 )
 from engine.inspection.salvage.sources import Source, StoreUnits
-from engine.inspection.salvage.unit_runs import Finds, UnitRun
+from engine.inspection.salvage.unit_tables import Finds, HeadFragment, HeadTable, Int64, RunTable, UnitRun
 
 MAX_JUMPS = 4
 MAX_SKIPPED_PAGES = 48
@@ -70,6 +71,13 @@ _MAX_ORPHANS = 64
 _NEAR_BYTES = 1 << 17
 _MAX_BORDERS = 4
 _MAX_PAGE_HEADS = 8
+_SOURCE, _POSITION, _OFFSET, _SIZE, _UNIT_COUNT, _IS_LIVE, _IN_DAMAGED, _HAS_ENTRIES = range(8)
+"""Columns of runs."""
+_HEAD_SIZE, _HEAD_OFFSET = 2, 3
+"""Columns of heads, which begin with their source and position, too."""
+_JOINED_WIDTH = 2 + 2 * 3
+_WITH_HEAD, _JOINED = 1, 2
+"""Kinds of places where units begin; 0 is the end of a run."""
 _I64 = struct.Struct(">q")
 _ENTRY = dledger.MAGIC.to_bytes(4, "big")
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
@@ -107,35 +115,63 @@ class Reassembly:
 
     def __init__(self, sources: Sequence[Source], units: StoreUnits, finds: Finds) -> None:
         self._sources, self._units, self._finds = sources, units, finds
-        runs = sorted(finds.runs, key=lambda run: run.physical_offset)
-        self._runs = runs
-        self._starts = [run.physical_offset for run in runs]
-        self._max_ends = list(accumulate((run.end_offset for run in runs), max))
+        self._runs = _sorted_runs(finds.runs)
+        rows = self._runs.rows
+        self._starts: list[int] = rows[:, _OFFSET].tolist()
+        self._max_ends: list[int] = np.maximum.accumulate(rows[:, _OFFSET] + rows[:, _SIZE]).tolist()
+        self._heads = _distinct_heads(finds.heads)
+        self._head_offsets: list[int] = self._heads.rows[:, _HEAD_OFFSET].tolist()
         self._claimed: dict[int, tuple[list[int], list[int]]] = {}
         self._large_bytes = 0
-        self._heads: dict[tuple[int, PagePlace], UnitHead] = {}
-        self._page_heads: dict[int, list[PagePlace]] = {}
-        self._note_heads()
         self._pages: dict[tuple[PagePlace, int], bytes] = {}
         self._orphans: dict[int, list[int]] = {}
-        self.units: list[Reassembled] = []
+        self._joined = np.empty((0, _JOINED_WIDTH), np.int64)
+        self._joined_numbers: dict[int, int] = {}
+        """The row of each unit that was joined, by its offset."""
+        self._solved_units: list[Reassembled] = []
+        self._solved_heads: set[UnitHead | None] = set()
         self.open_ends: list[Reassembled] = []
-        """The same with topic or properties in a page of which nothing proves that it is of the same file."""
+        """Units with topic or properties in a page of which nothing proves that it is of the same file."""
         self.solved: set[int] = set()
         """Offsets of the units that were put together."""
-        self._solved_heads: set[UnitHead | None] = set()
 
-    def _note_heads(self) -> None:
-        """Note the size of each unit of which the head was found, and which places the heads name for their pages."""
-        for fragment in self._finds.heads:
-            head = fragment.head
-            place = PagePlace(fragment.source, fragment.position - head.physical_offset)
-            self._heads[head.physical_offset, place] = head
-            self._page_heads.setdefault(head.physical_offset // PAGE_BYTES, []).append(place)
+    @property
+    def unit_count(self) -> int:
+        """The number of units that were put together."""
+        return len(self._joined) + len(self._solved_units)
+
+    @cached_property
+    def units(self) -> list[Reassembled]:
+        """The units that :meth:`run` put together."""
+        return [_reassembled(row) for row in self._joined.tolist()] + self._solved_units
+
+    @cached_property
+    def _page_heads(self) -> tuple[list[int], HeadTable]:
+        """The pages in which heads begin, ascending, and the heads in this order."""
+        heads = HeadTable()
+        heads.append(len(self._finds.heads), *self._finds.heads.rows.T)
+        pages = heads.rows[:, _HEAD_OFFSET] // PAGE_BYTES
+        order = np.argsort(pages, kind="stable")
+        heads.reorder(order)
+        return pages[order].tolist(), heads
+
+    def _heads_in_page(self, page: int) -> list[PagePlace]:
+        """Return the places that the first few heads in ``page`` of the log name for it."""
+        pages, heads = self._page_heads
+        first = bisect_left(pages, page)
+        last = min(bisect_right(pages, page), first + _MAX_PAGE_HEADS)
+        return [_place_of(heads[number]) for number in range(first, last)]
+
+    def _find_head(self, offset: int, place: PagePlace) -> UnitHead | None:
+        """Return the head that the search found at ``place`` for the unit at ``offset``."""
+        for number in range(bisect_left(self._head_offsets, offset), bisect_right(self._head_offsets, offset)):
+            if _place_of(self._heads[number]) == place:
+                return self._heads[number].head
+        return None
 
     def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
         """Fill :attr:`units`. ``on_progress`` gets the places done and their number."""
-        starts = self._expected_starts(self._join_simple())
+        starts = self._expected_starts(*self._join_simple())
         for number, (offset, place) in enumerate(starts):
             on_progress(number, len(starts))
             if cancelled is not None and cancelled():
@@ -151,87 +187,106 @@ class Reassembly:
                 next_offset = unit.end
                 next_place = PagePlace(last.source, last.position + last.size - next_offset)
 
-    def _join_simple(self) -> set[tuple[int, PagePlace]]:
-        """Put together, at once, the units of which the head and the run behind are in images; returns their places."""
-        candidates: list[tuple[int, PagePlace, int, UnitRun]] = []
-        is_image = [source.start_offset is None for source in self._sources]
-        starts, run_count = self._starts, len(self._runs)
-        by_offset = Counter(offset for offset, _ in self._heads)
-        for (offset, place), head in self._heads.items():
-            end = offset + head.size
-            index = bisect_left(starts, end)
-            if index == run_count or starts[index] != end or by_offset[offset] > 1:
-                continue
-            run = self._runs[index]
-            is_only = index + 1 == run_count or starts[index + 1] != end
-            if not is_only or run.is_live or not is_image[place.source] or not is_image[run.source]:
-                continue
-            shift = run.position - end
-            if run.source == place.source and (shift == place.shift or (shift - place.shift) % PAGE_BYTES):
-                continue
-            before = bisect_left(starts, offset + 1) - 1
-            is_elsewhere = before >= 0 and self._max_ends[before] > offset
-            if not is_elsewhere and not self._units.overlaps(offset, offset + 1):
-                candidates.append((offset, place, head.size, run))
-        descriptors: dict[int, int] = {}
-        try:
-            for number in {candidate[1].source for candidate in candidates} | {run.source for *_, run in candidates}:
-                file = self._sources[number].file
-                descriptors[number] = file.descriptor() if file.reads_by_itself else -1
-            candidates = [
-                candidate
-                for candidate in candidates
-                if descriptors[candidate[1].source] >= 0 and descriptors[candidate[3].source] >= 0
-            ]
-            columns = np.array(
-                [
-                    (
-                        descriptors[place.source],
-                        offset + place.shift,
-                        descriptors[run.source],
-                        run.position,
-                        offset,
-                        size,
-                    )
-                    for offset, place, size, run in candidates
-                ],
-                np.int64,
-            ).reshape(-1, 6)
-            borders = find_borders(*(np.ascontiguousarray(column) for column in columns.T)).tolist()
-        finally:
-            for descriptor in descriptors.values():
-                if descriptor >= 0:
-                    os.close(descriptor)
-        joined = set()
-        for (offset, place, size, run), border in zip(candidates, borders, strict=True):
-            if border < 0:
-                continue
-            pieces = (
-                Piece(place.source, offset + place.shift, border - offset),
-                Piece(run.source, border + run.shift, offset + size - border),
-            )
-            self.units.append(Reassembled(offset, size, pieces))
-            self.solved.add(offset)
-            self._solved_heads.add(self._heads[offset, place])
-            joined.add((offset, place))
-        return joined
+    def _join_simple(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Put together, at once, the units that begin in one place of an image and end where a run begins.
 
-    def _goes_on(self, offset: int, place: PagePlace) -> bool:
-        """Return True if a run begins at ``offset``, and no unit at ``place`` of an image: nothing is missing."""
-        if (offset, place) in self._heads or self._sources[place.source].start_offset is not None:
-            return False
-        index = bisect_left(self._starts, offset)
-        return index < len(self._starts) and self._starts[index] == offset and not self._runs[index].in_damaged
+        Each begins with a head, or behind a run if its head is cut, too. Returns for each run whether the unit behind
+        it was put together, and for each head.
+        """
+        heads, runs = self._heads.rows, self._runs.rows
+        is_joined = np.zeros(len(runs) + len(heads), np.bool_)
+        starts, head_offsets = runs[:, _OFFSET], heads[:, _HEAD_OFFSET]
+        offsets = np.concatenate((starts + runs[:, _SIZE], head_offsets))
+        next_starts = np.append(starts, 0)[np.searchsorted(starts, offsets[: len(runs)])]
+        ends = np.concatenate((next_starts, head_offsets + heads[:, _HEAD_SIZE]))
+        sources = np.concatenate((runs[:, _SOURCE], heads[:, _SOURCE]))
+        positions = np.concatenate((runs[:, _POSITION] + runs[:, _SIZE], heads[:, _POSITION]))
+        is_candidate = self._is_only_start(offsets, ends)
+        is_candidate &= np.searchsorted(starts, ends, "right") - np.searchsorted(starts, ends) == 1
+        numbers = np.flatnonzero(is_candidate)
+        before = np.searchsorted(starts, offsets[numbers], "right") - 1
+        is_elsewhere = (before >= 0) & (np.array(self._max_ends)[before] > offsets[numbers])
+        is_elsewhere |= self._units.overlap(offsets[numbers], offsets[numbers] + 1)
+        numbers = numbers[~is_elsewhere]
+        run = runs[np.searchsorted(starts, ends[numbers])]
+        moved_by = run[:, _POSITION] - ends[numbers] - (positions[numbers] - offsets[numbers])
+        is_other_page = (moved_by != 0) & (moved_by % PAGE_BYTES == 0)
+        is_usable = (run[:, _IS_LIVE] == 0) & ((run[:, _SOURCE] != sources[numbers]) | is_other_page)
+        is_image = np.array([item.start_offset is None and item.file.reads_by_itself for item in self._sources])
+        is_usable &= is_image[sources[numbers]] & is_image[run[:, _SOURCE]]
+        numbers, run = numbers[is_usable], run[is_usable]
+        offset, size, source, position = (
+            offsets[numbers],
+            (ends - offsets)[numbers],
+            sources[numbers],
+            positions[numbers],
+        )
+        borders = self._find_borders(source, position, run[:, _SOURCE], run[:, _POSITION], offset, size)
+        shift = run[:, _POSITION] - run[:, _OFFSET]
+        pieces = source, position, borders - offset, run[:, _SOURCE], borders + shift, offset + size - borders
+        is_proven = borders >= 0
+        self._joined = np.stack((offset, size, *pieces), axis=1)[is_proven]
+        self._joined_numbers = {offset: number for number, offset in enumerate(self._joined[:, 0].tolist())}
+        self.solved.update(self._joined_numbers)
+        is_joined[numbers[is_proven]] = True
+        return is_joined[: len(runs)], is_joined[len(runs) :]
+
+    def _is_only_start(self, offsets: Int64, ends: Int64) -> npt.NDArray[np.bool_]:
+        """Return which units, first those behind runs and then those with a head, have no rival: no other head or end
+        of a run is at that offset. Behind a run no head may lie up to the next one.
+        """
+        run_ends, head_offsets = np.split(offsets, [len(self._runs)])
+        sorted_ends = np.sort(run_ends)
+        end_counts = np.searchsorted(sorted_ends, run_ends, "right") - np.searchsorted(sorted_ends, run_ends)
+        head_counts = np.searchsorted(head_offsets, ends[: len(run_ends)]) - np.searchsorted(head_offsets, run_ends)
+        same_heads = np.searchsorted(head_offsets, head_offsets, "right") - np.searchsorted(head_offsets, head_offsets)
+        return np.concatenate(((end_counts == 1) & (head_counts == 0), same_heads == 1))
+
+    def _find_borders(
+        self, sources: Int64, positions: Int64, run_sources: Int64, run_positions: Int64, offsets: Int64, sizes: Int64
+    ) -> Int64:
+        """Return where the second piece of each unit begins (:func:`engine.codec.proven_ends.find_borders`)."""
+        descriptors = np.full(len(self._sources), -1, np.int64)
+        try:
+            for number in np.unique((sources, run_sources)).tolist():
+                descriptors[number] = self._sources[number].file.descriptor()
+            columns = descriptors[sources], positions, descriptors[run_sources], run_positions, offsets, sizes
+            return find_borders(*(np.ascontiguousarray(column) for column in columns))
+        finally:
+            for descriptor in descriptors[descriptors >= 0].tolist():
+                os.close(descriptor)
 
     def read(self, unit: Reassembled) -> bytes:
         """Return the bytes of a unit that was put together."""
         return b"".join(self._sources[source].file.read(position, size) for source, position, size in unit.pieces)
 
-    def _expected_starts(self, joined: set[tuple[int, PagePlace]]) -> list[tuple[int, PagePlace]]:
-        """Return where units begin that are not whole, nor ``joined``: behind a run, or where a head is."""
-        ends = {(run.end_offset, PagePlace(run.source, run.shift)) for run in self._runs}
-        starts = (ends | self._heads.keys()) - joined
-        return sorted(start for start in starts if not self._goes_on(*start))
+    def _expected_starts(
+        self, is_joined: npt.NDArray[np.bool_], has_joined_head: npt.NDArray[np.bool_]
+    ) -> list[tuple[int, PagePlace]]:
+        """Return where units begin that are not whole nor joined: behind a run, or where a head is.
+
+        Nothing is missing where the store has a unit, or where a run begins and no head of an image lies at that place.
+        """
+        runs, heads = self._runs.rows, self._heads.rows
+        offsets = np.concatenate((runs[:, _OFFSET] + runs[:, _SIZE], heads[:, _HEAD_OFFSET]))
+        sources = np.concatenate((runs[:, _SOURCE], heads[:, _SOURCE]))
+        shifts = np.concatenate((runs[:, _POSITION] - runs[:, _OFFSET], heads[:, _POSITION] - heads[:, _HEAD_OFFSET]))
+        kinds = np.concatenate((_JOINED * is_joined, np.where(has_joined_head, _JOINED, _WITH_HEAD)))
+        order = np.lexsort((shifts, sources, offsets))
+        places, kinds = np.stack((offsets, sources, shifts), axis=1)[order], kinds[order]
+        if not len(places):
+            return []
+        firsts = np.flatnonzero(np.concatenate(([True], (places[1:] != places[:-1]).any(axis=1))))
+        places, kinds = places[firsts], np.maximum.reduceat(kinds, firsts)
+        offsets, sources = places[:, 0], places[:, 1]
+        is_image = np.array([source.start_offset is None for source in self._sources])
+        goes_on = is_image[sources] & (kinds == 0)
+        if len(runs):
+            index = np.searchsorted(runs[:, _OFFSET], offsets)
+            following = runs[np.minimum(index, len(runs) - 1)]
+            goes_on &= (following[:, _OFFSET] == offsets) & (following[:, _IN_DAMAGED] == 0)
+        is_missing = (kinds != _JOINED) & ~goes_on & ~self._units.overlap(offsets, offsets + 1)
+        return [(offset, PagePlace(*place)) for offset, *place in places[is_missing].tolist()]
 
     # -- one unit
 
@@ -240,8 +295,8 @@ class Reassembly:
 
         Returns True if that was done.
         """
-        head = self._heads.get((offset, place))
-        if head is None or head in self._solved_heads:
+        head = self._find_head(offset, place)
+        if head is None or self._is_solved_head(head):
             return False
         size = head.size
         end = offset + size
@@ -370,11 +425,9 @@ class Reassembly:
         count = last_page - first_page + 1
         width = BY_MAGIC[int.from_bytes(head[4:8], "big")].topic_width
         index = bisect_left(self._starts, end)
-        named = [
-            PagePlace(run.source, run.shift)
-            for run in takewhile(lambda run: run.physical_offset == end, islice(self._runs, index, None))
-        ]
-        named += [PagePlace(*place) for place in self._page_heads.get(end // PAGE_BYTES, [])[:_MAX_PAGE_HEADS]]
+        runs = (self._runs[number] for number in range(index, bisect_right(self._starts, end)))
+        named = [PagePlace(run.source, run.shift) for run in runs]
+        named += self._heads_in_page(end // PAGE_BYTES)
         is_likely = {place for place in named if _is_aligned(place, last)}
         blind = (PagePlace(last.source, last.shift + skip * PAGE_BYTES) for skip in range(1, MAX_LEFT_OUT_PAGES + 1))
         size = self._sources[last.source].file.size
@@ -449,12 +502,12 @@ class Reassembly:
     def _claimed_pages(self, source: int, position: int, span: int) -> set[int]:
         """Return the numbers of the pages that hold units or heads: those of a body hold none, unless it is a log."""
         if source not in self._claimed:
-            places = [(run.position, run.end_position) for run in self._finds.runs if run.source == source]
-            places += [
-                (head.position, head.position + HEAD_BYTES) for head in self._finds.heads if head.source == source
-            ]
-            places.sort()
-            self._claimed[source] = [start for start, _ in places], list(accumulate((end for _, end in places), max))
+            runs, heads = self._finds.runs.rows, self._finds.heads.rows
+            runs, heads = runs[runs[:, _SOURCE] == source], heads[heads[:, _SOURCE] == source]
+            places = np.concatenate((runs[:, _POSITION], heads[:, _POSITION]))
+            stops = np.concatenate((runs[:, _POSITION] + runs[:, _SIZE], heads[:, _POSITION] + HEAD_BYTES))
+            order = np.argsort(places, kind="stable")
+            self._claimed[source] = places[order].tolist(), np.maximum.accumulate(stops[order]).tolist()
         starts, ends = self._claimed[source]
         stop = position + span * PAGE_BYTES
         pages: set[int] = set()
@@ -477,7 +530,7 @@ class Reassembly:
         return verdict
 
     def _add(self, unit: Reassembled, data: bytes) -> None:
-        self.units.append(unit)
+        self._solved_units.append(unit)
         self.solved.add(unit.offset)
         self._solved_heads.add(read_head(data, 0))
 
@@ -486,7 +539,13 @@ class Reassembly:
         if offset not in self.solved:
             return False
         head = self._head_at(offset, place)
-        return head is None or head in self._solved_heads
+        return head is None or self._is_solved_head(head)
+
+    def _is_solved_head(self, head: UnitHead) -> bool:
+        number = self._joined_numbers.get(head.physical_offset)
+        if number is not None and read_head(self.read(_reassembled(self._joined[number].tolist())), 0) == head:
+            return True
+        return head in self._solved_heads
 
     def _is_whole_elsewhere(self, offset: int, place: PagePlace | None = None) -> bool:
         """Return True if the store or a run has a unit that begins at ``offset``; with ``place`` only the one whose
@@ -539,9 +598,9 @@ class Reassembly:
         """
         start = page * PAGE_BYTES
         named = [PagePlace(run.source, run.shift) for run in self._overlapping(start, start + PAGE_BYTES)]
-        named += self._page_heads.get(page, [])[:_MAX_PAGE_HEADS]
+        named += self._heads_in_page(page)
         hints = [PagePlace(run.source, run.shift) for run in self._overlapping(stop, stop + 1)]
-        hints += self._page_heads.get(stop // PAGE_BYTES, [])[:_MAX_PAGE_HEADS]
+        hints += self._heads_in_page(stop // PAGE_BYTES)
         likely = [
             place for place in dict.fromkeys([*named, *hints]) if place != previous and _is_aligned(place, previous)
         ]
@@ -565,7 +624,8 @@ class Reassembly:
         It is that of ``previous`` where nothing lies between: then the page is where it was, overwritten.
         """
         index = bisect_left(self._starts, stop)
-        for run in self._runs[index : index + _MAX_PAGE_HEADS]:
+        for number in range(index, min(index + _MAX_PAGE_HEADS, len(self._runs))):
+            run = self._runs[number]
             if run.physical_offset > stop + _NEAR_BYTES:
                 break
             if run.source == previous.source and run.shift >= previous.shift:
@@ -590,8 +650,9 @@ class Reassembly:
         for number in range(index, max(index - _OVERLAPPING_RUNS, -1), -1):
             if self._max_ends[number] <= start:
                 break
-            if self._runs[number].end_offset > start:
-                overlapping.append(self._runs[number])
+            run = self._runs[number]
+            if run.end_offset > start:
+                overlapping.append(run)
         return overlapping
 
     def _bytes(self, offset: int, size: int, places: list[PagePlace]) -> bytes:
@@ -621,6 +682,36 @@ class Reassembly:
             start, stop = max(page * PAGE_BYTES, offset), min((page + count) * PAGE_BYTES, end)
             yield Piece(place.source, start + place.shift, stop - start)
             page += count
+
+
+def _sorted_runs(table: RunTable) -> RunTable:
+    """Return the runs by their offsets in the log."""
+    runs = RunTable()
+    runs.append(len(table), *table.rows.T)
+    runs.reorder(np.argsort(runs.rows[:, _OFFSET], kind="stable"))
+    return runs
+
+
+def _distinct_heads(table: HeadTable) -> HeadTable:
+    """Return one row for each place with a head, by their offsets in the log."""
+    heads = HeadTable()
+    order = np.lexsort((table.rows[:, _POSITION], table.rows[:, _SOURCE], table.rows[:, _HEAD_OFFSET]))
+    rows = table.rows[order]
+    is_other = (rows[1:, [_HEAD_OFFSET, _SOURCE, _POSITION]] != rows[:-1, [_HEAD_OFFSET, _SOURCE, _POSITION]]).any(
+        axis=1
+    )
+    distinct = rows[np.concatenate(([True], is_other))] if len(rows) else rows
+    heads.append(len(distinct), *distinct.T)
+    return heads
+
+
+def _reassembled(row: list[int]) -> Reassembled:
+    offset, size, *pieces = row
+    return Reassembled(offset, size, (Piece(*pieces[:3]), Piece(*pieces[3:])))
+
+
+def _place_of(fragment: HeadFragment) -> PagePlace:
+    return PagePlace(fragment.source, fragment.position - fragment.head.physical_offset)
 
 
 def _frame_of_unit(data: bytes, offset: int, size: int) -> Frame | None:

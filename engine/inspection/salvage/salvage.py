@@ -29,7 +29,8 @@ from engine.inspection.lost_units import LostUnit, entries_into, lost_units
 from engine.inspection.salvage.own_copies import OwnCopies
 from engine.inspection.salvage.reassembly import Piece, Reassembled, Reassembly
 from engine.inspection.salvage.sources import Source, StoreUnits, image_source, own_sources, walk_store
-from engine.inspection.salvage.unit_runs import Finds, HeadFragment, RunSearch, UnitRun
+from engine.inspection.salvage.run_search import RunSearch
+from engine.inspection.salvage.unit_tables import Finds, HeadFragment, UnitRun
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.mapped.image_file import ImageFile
 from engine.sentences import msgid
@@ -180,11 +181,11 @@ class SalvageSearch:
             is_image = source.start_offset is None
             search.search(source, number, lambda count: on_progress(done + (count if is_image else 0)))  # noqa: B023
             done += source.file.size if is_image else 0
-        self._finds = search.finds
-        self._finds.runs += self._live_runs()
+        self._finds = search.result()
+        for run in self._live_runs():
+            self._finds.runs.append(1, *run)
         self._reassembly = Reassembly(self._sources, self._units, self._finds)
         self._reassembly.run(lambda _done, _all: on_progress(done), cancelled)
-        self._note_neighbours()
 
     def _note_neighbours(self) -> None:
         """Note where whole units begin and end: a unit between them is likely to be of the same log."""
@@ -210,6 +211,7 @@ class SalvageSearch:
     def rows(self) -> Iterator[Salvaged]:
         """Yield what was found."""
         self.counts.clear()
+        self._note_neighbours()
         self.live_count = sum(run.unit_count for run in self._finds.runs if run.is_live)
         self._doubtful = set(self._units.doubtful)
         self._other_hosts = self._hosts_of_other_logs()

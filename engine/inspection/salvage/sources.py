@@ -176,6 +176,15 @@ class StoreUnits:
         covered: npt.NDArray[np.bool_] = (index >= 0) & (stops <= live_stops[np.maximum(index, 0)])
         return covered
 
+    def overlap(self, starts: Int64, stops: Int64) -> npt.NDArray[np.bool_]:
+        """Return which of the ranges [start, stop) have a byte that belongs to a live unit."""
+        live_starts, live_stops = self._ranges()
+        if not len(live_starts):
+            return np.zeros(len(starts), np.bool_)
+        index = np.searchsorted(live_starts, stops, "left") - 1
+        overlap: npt.NDArray[np.bool_] = (index >= 0) & (live_stops[np.maximum(index, 0)] > starts)
+        return overlap
+
     def overlaps(self, start: int, stop: int) -> bool:
         """Return True if a byte of [start, stop) belongs to a live unit."""
         index = bisect_left(self._starts, stop) - 1

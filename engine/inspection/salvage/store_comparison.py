@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.codec.byte_compare import CHUNK_BYTES, Bytes, count_equal
 from engine.codec.columns import aligned_buffer
@@ -30,9 +29,9 @@ class StoreComparison:
             os.close(descriptor)
         self._descriptors.clear()
 
-    def are_equal(self, data: Bytes, positions: Int64, offsets: Int64, sizes: Int64) -> npt.NDArray[np.bool_]:
-        """Return for each range of ``data`` whether the store has the same bytes at its offset."""
-        same = np.zeros(len(sizes), np.bool_)
+    def count_equal_ranges(self, data: Bytes, positions: Int64, offsets: Int64, sizes: Int64) -> Int64:
+        """Return for each range of ``data`` how many of its bytes, from the first on, the store has at its offset."""
+        equal = np.zeros(len(sizes), np.int64)
         numbers = np.arange(len(sizes))
         while len(numbers):
             file = self._log.sequence.find(int(offsets[numbers[0]]))
@@ -41,16 +40,17 @@ class StoreComparison:
                 continue
             is_in_file = (offsets[numbers] >= file.start_offset) & (offsets[numbers] < file.end_offset)
             mine, numbers = numbers[is_in_file], numbers[~is_in_file]
-            plain = mine[(offsets + sizes)[mine] <= self._plain_end(file, int(offsets[mine].min()))]
+            is_plain = (offsets + sizes)[mine] <= self._plain_end(file, int(offsets[mine].min()))
+            plain = mine[is_plain]
             ranges = positions[plain], offsets[plain] - file.start_offset, sizes[plain]
-            equal = count_equal(data, self._descriptor(file), *ranges, self._buffer) if len(plain) else None
-            if equal is not None:
-                same[plain] = equal == sizes[plain]
-                mine = np.setdiff1d(mine, plain, assume_unique=True)
+            counts = count_equal(data, self._descriptor(file), *ranges, self._buffer) if len(plain) else None
+            if counts is not None:
+                equal[plain] = counts
+                mine = mine[~is_plain]
             for number in mine.tolist():
                 start, offset, size = int(positions[number]), int(offsets[number]), int(sizes[number])
-                same[number] = self._count_equal(_reader(data, start), offset, size) == size
-        return same
+                equal[number] = self._count_equal(_reader(data, start), offset, size)
+        return equal
 
     def count_equal(self, image: Readable, descriptor: int, position: int, offset: int, size: int) -> int:
         """Return how many bytes from ``position`` of ``image`` on are the store's at ``offset``, ``size`` at most.

@@ -12,7 +12,7 @@ from raw_units import raw_blank, raw_unit
 
 from engine.codec import proven_ends
 from engine.codec.columns import Window
-from engine.codec.proven_ends import are_ends_proven, find_borders
+from engine.codec.proven_ends import OTHER_BYTES, PROVEN, find_borders, judge_ends
 from engine.codec.unit_search import FOLLOWING_BYTES, PAGE_BYTES, judge_end
 
 GOOD_TEXTS = (b"", b"A\x01b\x02", b"A\x01b")
@@ -60,12 +60,14 @@ def test_no_end_is_proven_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
         np.array([len(unit) for _, unit, _ in rows]),
         np.array([offset for offset, _, _ in rows]),
     )
-    proven = are_ends_proven(window, *columns)
-    judged = [judge_end(unit, offset, following) == "proven" for offset, unit, following in rows]
-    assert not [number for number in np.flatnonzero(proven).tolist() if not judged[number]]
-    assert proven.sum() > 100
+    verdicts = judge_ends(window, *columns)
+    judged = [judge_end(unit, offset, following) for offset, unit, following in rows]
+    assert {judged[number] for number in np.flatnonzero(verdicts == PROVEN).tolist()} == {"proven"}
+    assert {judged[number] for number in np.flatnonzero(verdicts == OTHER_BYTES).tolist()} == {"wrong"}
+    assert (verdicts == PROVEN).sum() > 100
+    assert (verdicts == OTHER_BYTES).sum() > 20
     monkeypatch.setattr(proven_ends, "twin", lambda: None)
-    assert not are_ends_proven(window, *columns).any()
+    assert not judge_ends(window, *columns).any()
 
 
 @pytest.mark.parametrize("change", ["none", "body", "other host", "offset behind", "no machine code"])

@@ -12,7 +12,7 @@ from raw_units import raw_unit
 from salvage_rounds import FILE_BYTES, write_store
 
 from engine.codec import byte_compare
-from engine.inspection.salvage import unit_runs
+from engine.inspection.salvage import run_search
 from engine.inspection.salvage.salvage import SalvageSearch
 from engine.inspection.salvage.sources import open_images
 from engine.inspection.salvage.store_comparison import StoreComparison, equal_bytes
@@ -43,7 +43,7 @@ def test_ranges_in_several_files_are_compared(tmp_path: Path) -> None:
     sizes = np.array([FILE_BYTES, 10, 40, 20, 500, 4], np.int64)
     with open_store(store.root) as snapshot:
         comparison = StoreComparison(snapshot.log)
-        same = comparison.are_equal(data, positions, positions, sizes)
+        same = comparison.count_equal_ranges(data, positions, positions, sizes) == sizes
         comparison.close()
     assert same.tolist() == [True, True, True, False, True, True]
 
@@ -57,7 +57,11 @@ def test_a_patched_store_is_compared_as_it_would_be(tmp_path: Path) -> None:
     )
     with open_store(store.root, None, [patch]) as snapshot, open_images([store.files[0]]) as images:
         comparison = StoreComparison(snapshot.log)
-        assert comparison.are_equal(data, positions, positions, sizes).tolist() == [True, False, True]
+        assert (comparison.count_equal_ranges(data, positions, positions, sizes) == sizes).tolist() == [
+            True,
+            False,
+            True,
+        ]
         descriptor = images[0].descriptor()
         for plain in (descriptor, -1):
             assert comparison.count_equal(images[0], plain, 0, 0, 20_000) == 505
@@ -72,8 +76,8 @@ def test_long_live_copies_are_left_out_to_the_unit(
     tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind a long live run the bytes are compared without being searched. Nothing else is left out for that."""
-    monkeypatch.setattr(unit_runs, "_MIN_AHEAD_BYTES", 5000)
-    monkeypatch.setattr(unit_runs, "_ROWS", 8)
+    monkeypatch.setattr(run_search, "_MIN_AHEAD_BYTES", 5000)
+    monkeypatch.setattr(run_search, "_ROWS", 8)
     rng = random.Random(3)
     store = write_store(rng, tmp_path / "store", 3, crc_zero=0)
     data = bytearray(store.log)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from raw_units import raw_log, raw_unit
 
-from engine.inspection.salvage import unit_runs
+from engine.inspection.salvage import run_search
 from engine.inspection.salvage.sources import StoreUnits, image_source
-from engine.inspection.salvage.unit_runs import Finds, RunSearch
+from engine.inspection.salvage.unit_tables import Finds
+from engine.inspection.salvage.run_search import RunSearch
 from engine.inspection.snapshot import open_store
 from engine.mapped.image_file import ImageFile
 from engine.mapped.reading import Reading
@@ -31,7 +32,7 @@ def search(tmp_path: Path, data: bytes) -> Finds:
         finder = RunSearch(store.log, units)
         finder.search(image_source(image), 7, lambda _: None)
     image.close()
-    return finder.finds
+    return finder.result()
 
 
 def test_units_back_to_back_are_one_run(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_unit_in_a_damaged_body_is_marked(tmp_path: Path) -> None:
 
 def test_a_unit_without_an_end_is_a_head(tmp_path: Path) -> None:
     finds = search(tmp_path, raw_unit(8192, body=b"x" * 500)[:300])
-    assert (finds.runs, [head.head.physical_offset for head in finds.heads]) == ([], [8192])
+    assert (list(finds.runs), [head.head.physical_offset for head in finds.heads]) == ([], [8192])
 
 
 @pytest.mark.parametrize("window", [1 << 12, 5000, 1 << 14])
@@ -75,10 +76,10 @@ def test_the_size_of_the_window_changes_nothing(tmp_path: Path, monkeypatch: pyt
     bodies = [b"x" * (137 * number % 1500) for number in range(60)] + [b"y" * 40_000, b"z"]
     log = raw_log(*({"body": body} for body in bodies), base=8192)
     data = b"-" * 700 + log + END + b"-" * 3000 + raw_log({}, {}, base=512) + END
-    expected = search(tmp_path, data).runs
-    monkeypatch.setattr(unit_runs, "WINDOW_BYTES", window)
-    monkeypatch.setattr(unit_runs, "CHUNK_BYTES", 1000)
-    assert search(tmp_path, data).runs == expected
+    expected = list(search(tmp_path, data).runs)
+    monkeypatch.setattr(run_search, "WINDOW_BYTES", window)
+    monkeypatch.setattr(run_search, "CHUNK_BYTES", 1000)
+    assert list(search(tmp_path, data).runs) == expected
     assert [run.unit_count for run in expected] == [62, 2]
 
 
