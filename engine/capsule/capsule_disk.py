@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
 from engine.capsule.container import BadCapsule, Block, BlockKind, CapsuleFile, CapsuleReader, Directory
-from engine.capsule.log_facts import BlockFacts, LogBlock, LogFacts, QueueName, facts_of, log_offset
+from engine.capsule.log_facts import BlockFacts, LogBlock, LogFacts, QueueName, decode_facts, log_offset
 from engine.capsule.numbers import BadColumns
 from engine.capsule.recognition import LEFT_OUT
 from engine.files.layout import parse_file_name
@@ -345,7 +345,7 @@ class CapsuleDisk(SystemDisk):
                     yield LogBlock(file_offset + block.start, block.length, number, block.start)
 
     def _block_facts(self, block: LogBlock) -> BlockFacts:
-        return facts_of(self._read(block.file, block.length, block.position), block.offset)
+        return decode_facts(self._read(block.file, block.length, block.position), block.offset)
 
 
 def queue_of(path: str) -> QueueName:

@@ -108,7 +108,7 @@ def encode_from_units(data: bytes, expected_previous: Int32, facts: LogFacts, be
     offsets = entries[_OFFSET].astype(np.int64)
     trials = []
     for stream in (IndexStream(with_tags=True), IndexStream(with_tags=False)):
-        keys = facts.around(offsets, stream)
+        keys = facts.rows_around(offsets, stream)
         matches = _matches(entries[_HASH], offsets, *keys[:2])
         chosen = matches[matches >= 0]
         trials.append((len(entries) - len(chosen), np.count_nonzero(np.diff(chosen) != 1), stream, keys, matches))

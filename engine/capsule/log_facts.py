@@ -1,8 +1,8 @@
 """Facts about the units of a log, from which entries of queues and of the index follow
 (docs/formats/capsule.md#from-units).
 
-Blocks of the log are decoded when their facts are needed, and the facts stay in memory. Whoever makes a capsule and
-whoever reads it see the same units in the same order, however the log is cut into blocks.
+A block of the log is decoded when its facts are needed, and they stay in memory. The writer and the reader of a capsule
+see the same units in the same order, wherever a block begins.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROWS: Final = 4096
 _LOG_FILE = re.compile(rf"(?:^commitlog|(?:^|/){FOLDER_PREFIX}[^/]+/data)/(\d{{20}})")
 _OUTER_QUANTILE = 0.01
 _MARGIN = 16
-"""A range of units is longer by its sixteenth at both ends than 98 % of the entries need."""
+"""The range of units is the one that holds 98 % of the entries, plus a sixteenth of it at both ends."""
 
 QueueName = tuple[bytes, int]
 
@@ -86,8 +86,10 @@ class QueueStream(NamedTuple):
 
 @dataclass(slots=True)
 class BlockFacts:
-    """Facts about the units of a block: places count from its first byte. Rows of each queue follow each other in
-    ``queue_rows``.
+    """Facts about the units of a block.
+
+    Places count from the block's first byte. ``queue_rows`` are the rows in the order of the queues, and ``queues`` has
+    the range of each queue in them.
     """
 
     offset: int
@@ -119,7 +121,7 @@ class BlockFacts:
         )
 
     def digest(self) -> int:
-        """Return a checksum of everything that entries may follow from."""
+        """Return a checksum of all facts."""
         crc = zlib.crc32(repr(sorted(self.queues.items())).encode())
         for array in (self.place, self.size, self.tags_code, self.store_time, self.queue_rows):
             crc = zlib.crc32(array.tobytes(), crc)
@@ -128,8 +130,8 @@ class BlockFacts:
         return crc
 
 
-def facts_of(data: bytes | bytearray, offset: int) -> BlockFacts:
-    """Return the facts about the units that ``data``, from ``offset`` on, begins with."""
+def decode_facts(data: bytes | bytearray, offset: int) -> BlockFacts:
+    """Return the facts about the units at the beginning of ``data``, which lies at ``offset`` of the log."""
     topics, out = TopicTable(), UnitColumns(_ROWS)
     position, parts = 0, []
     keys: list[tuple[Int64, Int32, Bool]] = []
@@ -169,9 +171,9 @@ def facts_of(data: bytes | bytearray, offset: int) -> BlockFacts:
 
 
 class LogFacts:
-    """Facts about the units of ``blocks``; ``load`` returns those of one.
+    """Facts about the units of ``blocks``, which ``load`` returns for one block.
 
-    A block that begins before the end of the one before it is left out.
+    A block that overlaps the previous one is left out.
     """
 
     def __init__(self, blocks: Iterable[LogBlock], load: Callable[[LogBlock], BlockFacts]) -> None:
@@ -206,16 +208,17 @@ class LogFacts:
     def _block_of(self, offset: int) -> int:
         return max(bisect_right(self.blocks, offset, key=lambda block: block.offset) - 1, 0)
 
-    def around(self, offsets: Int64, stream: QueueStream | IndexStream) -> Sequence[Int64]:
-        """Return the columns of all rows of ``stream`` in the range of the log that most of ``offsets`` are in."""
+    def rows_around(self, offsets: Int64, stream: QueueStream | IndexStream) -> Sequence[Int64]:
+        """Return the columns of all rows of ``stream`` in the range of the log that holds most of the ``offsets``."""
         inside = offsets[
             (offsets >= self.blocks[0].offset) & (offsets < self.blocks[-1].offset + self.blocks[-1].length)
         ]
         if not len(inside):
             return [np.zeros(0, np.int64)] * 3
-        low, high = np.quantile(inside, (_OUTER_QUANTILE, 1 - _OUTER_QUANTILE), method="nearest").tolist()
-        margin = (high - low) // _MARGIN
-        parts = [self._part(n, stream) for n in range(self._block_of(low - margin), self._block_of(high + margin) + 1)]
+        start, stop = np.quantile(inside, (_OUTER_QUANTILE, 1 - _OUTER_QUANTILE), method="nearest").tolist()
+        margin = (stop - start) // _MARGIN
+        numbers = range(self._block_of(start - margin), self._block_of(stop + margin) + 1)
+        parts = [self._part(number, stream) for number in numbers]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def rows(self, stream: QueueStream | IndexStream, start: int, count: int) -> Sequence[Int64]:
@@ -230,50 +233,50 @@ class LogFacts:
             if number == len(self.blocks):
                 raise BadColumns
             part = self._part(number, stream)
-            first = int(np.searchsorted(part.place, start)) if not parts else 0
-            parts.append([column[first : first + missing] for column in part])
+            first_row = int(np.searchsorted(part.place, start)) if not parts else 0
+            parts.append([column[first_row : first_row + missing] for column in part])
             missing -= len(parts[-1][0])
             number += 1
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def write_matches(out: ColumnWriter, places: Int64, matches: Int64) -> Int64:
-    """Write which row of a stream each entry follows from: ``matches`` are numbers in ``places``, −1 for none.
+    """Write from which row of a stream each entry follows. ``matches`` are indexes of ``places``, −1 for no row.
 
-    Return the numbers of the entries that follow from none.
+    Returns the numbers of the entries that follow from no row.
     """
     is_matched = matches >= 0
     chosen = matches[is_matched]
     start = int(places[chosen.min()])
-    first = int(np.searchsorted(places, start))
+    first_row = int(np.searchsorted(places, start))
     out.long(start)
-    out.number(int(chosen.max()) - first + 1)
-    others = np.flatnonzero(~is_matched)
-    out.number(len(others))
-    out.numbers(others)
-    out.numbers(np.diff(chosen - first, prepend=-1) - 1)
-    return others
+    out.number(int(chosen.max()) - first_row + 1)
+    unmatched = np.flatnonzero(~is_matched)
+    out.number(len(unmatched))
+    out.numbers(unmatched)
+    out.numbers(np.diff(chosen - first_row, prepend=-1) - 1)
+    return unmatched
 
 
-class Matches(NamedTuple):
-    """The columns of the rows that entries follow from, the numbers of these entries, and of the others."""
+class EntryMatches(NamedTuple):
+    """The columns of the rows from which entries follow, the numbers of these entries, and those of the others."""
 
     columns: Sequence[Int64]
-    entries: Int64
-    others: Int64
+    matched: Int64
+    unmatched: Int64
 
 
-def read_matches(columns: ColumnReader, facts: LogFacts, stream: QueueStream | IndexStream, count: int) -> Matches:
-    """Read what :func:`write_matches` wrote for ``count`` entries. Raises :class:`BadColumns`."""
-    start, row_count, other_count = columns.long(), columns.number(), columns.number()
-    if other_count > count:
+def read_matches(columns: ColumnReader, facts: LogFacts, stream: QueueStream | IndexStream, count: int) -> EntryMatches:
+    """Read the columns of :func:`write_matches` for ``count`` entries. Raises :class:`BadColumns`."""
+    start, row_count, unmatched_count = columns.long(), columns.number(), columns.number()
+    if unmatched_count > count:
         raise BadColumns
-    others = columns.numbers(other_count)
-    steps = columns.numbers(count - other_count)
+    unmatched = columns.numbers(unmatched_count)
+    steps = columns.numbers(count - unmatched_count)
     is_matched = np.ones(count, np.bool_)
-    is_matched[others] = False
+    is_matched[unmatched] = False
     numbers = np.cumsum(steps + 1) - 1
     rows = facts.rows(stream, start, row_count)
     if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < row_count:
         raise BadColumns
-    return Matches([column[numbers] for column in rows], np.flatnonzero(is_matched), others)
+    return EntryMatches([column[numbers] for column in rows], np.flatnonzero(is_matched), unmatched)

@@ -40,7 +40,7 @@ def encode_from_units(data: bytes, facts: LogFacts, queue: QueueName) -> bytes |
     offsets = entries[_OFFSET].astype(np.int64)
     is_used = entries[_SIZE] != 0
     for stream in (QueueStream(queue), QueueStream(None)):
-        places, sizes, tags_codes = facts.around(offsets[is_used], stream)
+        places, sizes, tags_codes = facts.rows_around(offsets[is_used], stream)
         matches = np.searchsorted(places, offsets).astype(np.int64)
         matches[matches == len(places)] = -1
         differs = matches < 0

@@ -17,7 +17,7 @@ from engine.codec.message import PREPARED, ROLLBACK, Unit, decode
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.files.temporary_folders import staged
-from engine.inspection.salvage.salvage import Salvaged
+from engine.inspection.salvage.salvage_search import Salvaged
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import read_table
 from engine.message_store import MessageStore

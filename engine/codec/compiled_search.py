@@ -327,7 +327,7 @@ def _ends_with_other_bytes(m, size, following):
         return False
     if be64(m + size - CRC_TAIL) == _CRC_NAME:
         return False
-    for i in range(m + start, following + 6):
+    for i in range(m + start, following + 6):  # noqa: SIM110  numba
         if u8(i) == _FIRST and u8(i + 1) == _SECOND:
             return False
     return True

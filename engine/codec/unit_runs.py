@@ -1,7 +1,7 @@
 """Groups the units of a block into runs: units that lie back to back and whose physical offsets do, too.
 
-Two twins: numpy here, and ``runs`` of :mod:`engine.codec.compiled_search`. A block of thousands of units has a few runs,
-so nothing behind this looks at single units.
+Two twins: numpy here, and ``runs`` of :mod:`engine.codec.compiled_search`. A block of thousands of units has few runs,
+so the rest of the search never looks at single units.
 """
 
 from __future__ import annotations

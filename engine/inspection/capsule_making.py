@@ -26,7 +26,7 @@ from engine.capsule import dledger_columns, elided, index_columns, queue_columns
 from engine.capsule.capsule_disk import decode_block, queue_of
 from engine.capsule.container import Block, BlockKind, CapsuleFile, CapsuleWriter, Directory
 from engine.capsule.elided import LeftOutBody
-from engine.capsule.log_facts import MAX_UNITS, BlockFacts, LogBlock, LogFacts, facts_of, log_offset
+from engine.capsule.log_facts import MAX_UNITS, BlockFacts, LogBlock, LogFacts, decode_facts, log_offset
 from engine.capsule.numbers import BadColumns
 from engine.codec import filler
 from engine.codec.crc import MASK, crc32
@@ -656,12 +656,12 @@ class _SourceLog:
     def check_written(self, offset: int, data: bytes | bytearray) -> None:
         """Compare what is written of the log with the units that entries follow from."""
         length, digest = self._digests.get(offset, (0, 0))
-        if 0 < length <= len(data) and facts_of(data[:length], offset).digest() == digest:
+        if 0 < length <= len(data) and decode_facts(data[:length], offset).digest() == digest:
             del self._digests[offset]
 
     def _load(self, block: LogBlock) -> BlockFacts:
         with self._making.source(self._files[block.file]) as file:
-            facts = facts_of(file.read(block.position, block.length), block.offset)
+            facts = decode_facts(file.read(block.position, block.length), block.offset)
         self._digests[block.offset] = block.length, facts.digest()
         return facts
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.inspection.queue_reader import CqEntry
     from engine.inspection.queue_sides import BothSides, QueueOnBothSides
     from engine.inspection.rocksdb_rows import MessageRow
-    from engine.inspection.salvage.salvage import Salvaged
+    from engine.inspection.salvage.salvage_search import Salvaged
     from engine.inspection.waiting import ServiceProgress, WaitingMessage
     from engine.inspection.where.lost import WhereResult
     from engine.store.put_message import PutMessageResult

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from engine.codec.filler import BLANK_BYTES, blank
 from engine.files.layout import queue_file_name
-from engine.inspection.salvage.salvage import COMPLETE, EVIDENCE_WORDS, Salvaged, SalvageSearch
-from engine.inspection.salvage.sources import open_images
+from engine.inspection.salvage.salvage_search import COMPLETE, EVIDENCE_WORDS, Salvaged, SalvageSearch
+from engine.inspection.salvage.searched_files import open_images
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import Patch, WriteBytes, WriteFile
 from engine.repair import replica_properties

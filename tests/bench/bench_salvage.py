@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from engine.bench import data as bench_data
 from engine.codec.message import MAGIC_BLANK
 from engine.inspection.block_scan import scan_log
-from engine.inspection.salvage.salvage import SalvageSearch
-from engine.inspection.salvage.sources import open_images
+from engine.inspection.salvage.salvage_search import SalvageSearch
+from engine.inspection.salvage.searched_files import open_images
 from engine.inspection.snapshot import open_store
 
 PIECE_BYTES, FOREIGN_BYTES = 1 << 16, 4096
@@ -147,7 +147,7 @@ def measure(kind: str, bodies: int, size: int, turns: int, folder: Path) -> dict
         "least": round(min(speeds), 3),
         "withStore": round(statistics.median(whole_speeds), 3),
         "walkGBs": round(size / walked / 1e9, 2),
-        "runs": len(search._finds.runs),
+        "runs": len(search._result.runs),
         "joined": search._reassembly.unit_count if search._reassembly else 0,
     }
 

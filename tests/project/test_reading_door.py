@@ -51,7 +51,7 @@ EXCEPTIONS = {
     "cli/commands/recover.py": "the folder of what was kept",
     "cli/installation.py": "the machine and the sizes of files: no content, and an error is part of the answer",
     "client/offset_undo.py": "the undo file of offsets of running brokers",
-    "inspection/salvage/sources.py": "the image that the user gives",
+    "inspection/salvage/searched_files.py": "the image that the user gives",
     "cli/put_plan.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",
     "cli/backup.py": "the folders beside the store in which earlier runs kept what they changed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handmade_stores import HandmadeStore
 
-from engine.capsule.log_facts import LogBlock, LogFacts, facts_of
+from engine.capsule.log_facts import LogBlock, LogFacts, decode_facts
 
 
 def log_facts(handmade: HandmadeStore, unit_count: int = 5) -> LogFacts:
@@ -17,4 +17,4 @@ def log_facts(handmade: HandmadeStore, unit_count: int = 5) -> LogFacts:
         for run in (units[n : n + unit_count] for n in range(0, len(units), unit_count)):
             length = run[-1].offset + run[-1].size - run[0].offset
             blocks.append(LogBlock(run[0].offset, length, 0, run[0].offset - handmade.first_offset))
-    return LogFacts(blocks, lambda block: facts_of(handmade.log[block.position :][: block.length], block.offset))
+    return LogFacts(blocks, lambda block: decode_facts(handmade.log[block.position :][: block.length], block.offset))

@@ -18,7 +18,7 @@ from raw_units import raw_blank, raw_unit, with_property_crc
 from engine.codec.crc import crc31
 from engine.codec.encode import write_property_crc
 from engine.codec.message import Unit, decode
-from engine.inspection.salvage.salvage import COMPLETE, Salvaged, SalvageSearch
+from engine.inspection.salvage.salvage_search import COMPLETE, Salvaged, SalvageSearch
 from engine.inspection.snapshot import open_store
 from engine.mapped.image_file import ImageFile
 from engine.mapped.reading import Reading

@@ -23,8 +23,8 @@ from engine.english import number_of
 from engine.errors import UsageError
 from engine.inspection import records
 from engine.inspection.derived_config import derived_config, quiet
-from engine.inspection.salvage.salvage import COMPLETE, EVIDENCE_WORDS, WORDS, Salvaged, SalvageSearch
-from engine.inspection.salvage.sources import open_images
+from engine.inspection.salvage.salvage_search import COMPLETE, EVIDENCE_WORDS, WORDS, Salvaged, SalvageSearch
+from engine.inspection.salvage.searched_files import open_images
 from engine.sentences import sentence
 
 _COLUMNS = (

@@ -1,5 +1,6 @@
-"""Units and fragments of units in places where no store reads them: damage, free space, images of disks.
+"""Finds units and fragments of units where no store reads them: in damage, free space, and images of disks.
 
-:mod:`.unit_runs` reads the bytes and reports whole units, :mod:`.reassembly` puts units together whose bytes lie in
-several places, :mod:`.salvage` says what each one is and how sure that is (docs/formats/salvage.md).
+:mod:`.store_units` walks the store, :mod:`.searched_files` lists the bytes to search, :mod:`.run_search` finds whole
+units in them, :mod:`.reassembly` puts units together whose bytes lie in several places, and :mod:`.salvage_search` says
+what each unit is and how sure that is (docs/formats/salvage.md).
 """

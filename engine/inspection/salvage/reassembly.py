@@ -1,10 +1,9 @@
-"""Units whose bytes lie in several places: a file that the file system keeps in several extents, pages that were
-swapped.
+"""Puts units together whose bytes lie in several places: in several extents of a file, or in pages that were swapped.
 
 A file system moves whole blocks, so a unit can only be cut where its offset in the log is a multiple of 4 KiB. Each run
-of whole units says which blocks of its source hold which pages of the log. Between two runs the pages that nobody names
-are tried: as they follow, with blocks of other files left out, or from where other units of the page are. The body CRC
-decides. So nothing is put together that the writer did not write::
+of whole units shows which blocks of its source hold which pages of the log. For the pages between two runs these places
+are tried: the next blocks, the next ones without blocks of other files, and blocks that other units name. The body CRC
+decides, so no unit is put together that the writer did not write::
 
     log       | page 7        | page 8        | page 9        |
     image     | page 7 | other file | page 8 | page 9 |
@@ -29,7 +28,7 @@ from engine.codec import dledger
 from engine.codec.compression import COMPRESSED, unpack
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6, Frame, check_frame
-from engine.codec.page_choice import MAX_COMBINATIONS, PageChoice, find_breaks, least_alike, raw_crc
+from engine.codec.page_choice import MAX_COMBINATIONS, PageChoice, find_breaks, find_least_similar, raw_crc
 from engine.codec.proven_ends import find_borders
 from engine.codec.unit_flavours import BY_MAGIC
 from engine.codec.unit_search import (
@@ -44,8 +43,9 @@ from engine.codec.unit_search import (
     names_other_host,
     read_head,
 )
-from engine.inspection.salvage.sources import Source, StoreUnits
-from engine.inspection.salvage.unit_tables import Finds, HeadFragment, HeadTable, Int64, RunTable, UnitRun
+from engine.inspection.salvage.searched_files import Source
+from engine.inspection.salvage.store_units import StoreUnits
+from engine.inspection.salvage.unit_tables import HeadFragment, HeadTable, Int64, RunTable, SearchResult, UnitRun
 
 MAX_JUMPS = 4
 MAX_SKIPPED_PAGES = 48
@@ -67,7 +67,7 @@ _MORE_IF_PACKED = 5
 _FEW_CHOICES = 1 << 12
 _MAX_CACHED_PAGES = 4096
 _OVERLAPPING_RUNS = 32
-_MAX_ORPHANS = 64
+_MAX_DAMAGED_PAGES = 64
 _NEAR_BYTES = 1 << 17
 _MAX_BORDERS = 4
 _MAX_PAGE_HEADS = 8
@@ -113,43 +113,43 @@ class Reassembled(NamedTuple):
 class Reassembly:
     """Puts units together that begin where a run ends, or of which the head was found."""
 
-    def __init__(self, sources: Sequence[Source], units: StoreUnits, finds: Finds) -> None:
-        self._sources, self._units, self._finds = sources, units, finds
-        self._runs = _sorted_runs(finds.runs)
+    def __init__(self, sources: Sequence[Source], units: StoreUnits, result: SearchResult) -> None:
+        self._sources, self._units, self._result = sources, units, result
+        self._runs = _sorted_runs(result.runs)
         rows = self._runs.rows
         self._starts: list[int] = rows[:, _OFFSET].tolist()
         self._max_ends: list[int] = np.maximum.accumulate(rows[:, _OFFSET] + rows[:, _SIZE]).tolist()
-        self._heads = _distinct_heads(finds.heads)
+        self._heads = _distinct_heads(result.heads)
         self._head_offsets: list[int] = self._heads.rows[:, _HEAD_OFFSET].tolist()
         self._claimed: dict[int, tuple[list[int], list[int]]] = {}
         self._large_bytes = 0
         self._pages: dict[tuple[PagePlace, int], bytes] = {}
-        self._orphans: dict[int, list[int]] = {}
+        self._damaged_page_positions: dict[int, list[int]] = {}
         self._joined = np.empty((0, _JOINED_WIDTH), np.int64)
         self._joined_numbers: dict[int, int] = {}
         """The row of each unit that was joined, by its offset."""
-        self._solved_units: list[Reassembled] = []
-        self._solved_heads: set[UnitHead | None] = set()
+        self._single_units: list[Reassembled] = []
+        self._reassembled_heads: set[UnitHead | None] = set()
         self.open_ends: list[Reassembled] = []
         """Units with topic or properties in a page of which nothing proves that it is of the same file."""
-        self.solved: set[int] = set()
+        self.offsets: set[int] = set()
         """Offsets of the units that were put together."""
 
     @property
     def unit_count(self) -> int:
         """The number of units that were put together."""
-        return len(self._joined) + len(self._solved_units)
+        return len(self._joined) + len(self._single_units)
 
     @cached_property
     def units(self) -> list[Reassembled]:
         """The units that :meth:`run` put together."""
-        return [_reassembled(row) for row in self._joined.tolist()] + self._solved_units
+        return [_reassembled(row) for row in self._joined.tolist()] + self._single_units
 
     @cached_property
     def _page_heads(self) -> tuple[list[int], HeadTable]:
         """The pages in which heads begin, ascending, and the heads in this order."""
         heads = HeadTable()
-        heads.append(len(self._finds.heads), *self._finds.heads.rows.T)
+        heads.append(len(self._result.heads), *self._result.heads.rows.T)
         pages = heads.rows[:, _HEAD_OFFSET] // PAGE_BYTES
         order = np.argsort(pages, kind="stable")
         heads.reorder(order)
@@ -158,9 +158,9 @@ class Reassembly:
     def _heads_in_page(self, page: int) -> list[PagePlace]:
         """Return the places that the first few heads in ``page`` of the log name for it."""
         pages, heads = self._page_heads
-        first = bisect_left(pages, page)
-        last = min(bisect_right(pages, page), first + _MAX_PAGE_HEADS)
-        return [_place_of(heads[number]) for number in range(first, last)]
+        start = bisect_left(pages, page)
+        stop = min(bisect_right(pages, page), start + _MAX_PAGE_HEADS)
+        return [_place_of(heads[number]) for number in range(start, stop)]
 
     def _find_head(self, offset: int, place: PagePlace) -> UnitHead | None:
         """Return the head that the search found at ``place`` for the unit at ``offset``."""
@@ -171,27 +171,28 @@ class Reassembly:
 
     def run(self, on_progress: Callable[[int, int], None], cancelled: Cancelled | None = None) -> None:
         """Fill :attr:`units`. ``on_progress`` gets the places done and their number."""
-        starts = self._expected_starts(*self._join_simple())
+        starts = self._expected_starts(*self._join_in_bulk())
         for number, (offset, place) in enumerate(starts):
             on_progress(number, len(starts))
             if cancelled is not None and cancelled():
                 return
             next_offset, next_place = offset, place
             while True:
-                if self._join(next_offset, next_place):
+                if self._join_at_head(next_offset, next_place):
                     break  # a run goes on there
-                unit = self._solve(next_offset, next_place)
+                unit = self._reassemble(next_offset, next_place)
                 if unit is None:
                     break
-                last = unit.pieces[-1]
+                last_piece = unit.pieces[-1]
                 next_offset = unit.end
-                next_place = PagePlace(last.source, last.position + last.size - next_offset)
+                next_place = PagePlace(last_piece.source, last_piece.position + last_piece.size - next_offset)
 
-    def _join_simple(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _join_in_bulk(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Put together, at once, the units that begin in one place of an image and end where a run begins.
 
-        Each begins with a head, or behind a run if its head is cut, too. Returns for each run whether the unit behind
-        it was put together, and for each head.
+        Such a unit has two pieces: the first begins with a head, or at the end of a run if the cut is in the head; the
+        second ends where the next run begins. A unit is left to :meth:`_reassemble` if another one may lie at its
+        offset. Returns for each run whether the unit behind it was put together, and the same for each head.
         """
         heads, runs = self._heads.rows, self._runs.rows
         is_joined = np.zeros(len(runs) + len(heads), np.bool_)
@@ -204,36 +205,34 @@ class Reassembly:
         is_candidate = self._is_only_start(offsets, ends)
         is_candidate &= np.searchsorted(starts, ends, "right") - np.searchsorted(starts, ends) == 1
         numbers = np.flatnonzero(is_candidate)
-        before = np.searchsorted(starts, offsets[numbers], "right") - 1
-        is_elsewhere = (before >= 0) & (np.array(self._max_ends)[before] > offsets[numbers])
-        is_elsewhere |= self._units.overlap(offsets[numbers], offsets[numbers] + 1)
-        numbers = numbers[~is_elsewhere]
-        run = runs[np.searchsorted(starts, ends[numbers])]
-        moved_by = run[:, _POSITION] - ends[numbers] - (positions[numbers] - offsets[numbers])
+        offsets, ends, sources, positions = (column[numbers] for column in (offsets, ends, sources, positions))
+        previous_runs = np.searchsorted(starts, offsets, "right") - 1
+        is_elsewhere = (previous_runs >= 0) & (np.array(self._max_ends)[previous_runs] > offsets)
+        is_elsewhere |= self._units.overlap(offsets, offsets + 1)
+        next_runs = runs[np.searchsorted(starts, ends)]
+        moved_by = next_runs[:, _POSITION] - ends - (positions - offsets)
         is_other_page = (moved_by != 0) & (moved_by % PAGE_BYTES == 0)
-        is_usable = (run[:, _IS_LIVE] == 0) & ((run[:, _SOURCE] != sources[numbers]) | is_other_page)
+        is_usable = ~is_elsewhere & (next_runs[:, _IS_LIVE] == 0)
+        is_usable &= (next_runs[:, _SOURCE] != sources) | is_other_page
         is_image = np.array([item.start_offset is None and item.file.reads_by_itself for item in self._sources])
-        is_usable &= is_image[sources[numbers]] & is_image[run[:, _SOURCE]]
-        numbers, run = numbers[is_usable], run[is_usable]
-        offset, size, source, position = (
-            offsets[numbers],
-            (ends - offsets)[numbers],
-            sources[numbers],
-            positions[numbers],
-        )
-        borders = self._find_borders(source, position, run[:, _SOURCE], run[:, _POSITION], offset, size)
-        shift = run[:, _POSITION] - run[:, _OFFSET]
-        pieces = source, position, borders - offset, run[:, _SOURCE], borders + shift, offset + size - borders
+        is_usable &= is_image[sources] & is_image[next_runs[:, _SOURCE]]
+        numbers, next_runs = numbers[is_usable], next_runs[is_usable]
+        offsets, ends, sources, positions = (column[is_usable] for column in (offsets, ends, sources, positions))
+        tail_sources, tail_ends = next_runs[:, _SOURCE], next_runs[:, _POSITION]
+        borders = self._find_borders(sources, positions, tail_sources, tail_ends, offsets, ends - offsets)
+        tail_sizes = ends - borders
+        pieces = sources, positions, borders - offsets, tail_sources, tail_ends - tail_sizes, tail_sizes
         is_proven = borders >= 0
-        self._joined = np.stack((offset, size, *pieces), axis=1)[is_proven]
+        self._joined = np.stack((offsets, ends - offsets, *pieces), axis=1)[is_proven]
         self._joined_numbers = {offset: number for number, offset in enumerate(self._joined[:, 0].tolist())}
-        self.solved.update(self._joined_numbers)
+        self.offsets.update(self._joined_numbers)
         is_joined[numbers[is_proven]] = True
         return is_joined[: len(runs)], is_joined[len(runs) :]
 
     def _is_only_start(self, offsets: Int64, ends: Int64) -> npt.NDArray[np.bool_]:
-        """Return which units, first those behind runs and then those with a head, have no rival: no other head or end
-        of a run is at that offset. Behind a run no head may lie up to the next one.
+        """Return which units are the only ones that may begin at their offset: no other head or end of a run is there.
+
+        The units behind runs come first, then those with a head. Between two runs no head may lie.
         """
         run_ends, head_offsets = np.split(offsets, [len(self._runs)])
         sorted_ends = np.sort(run_ends)
@@ -290,13 +289,13 @@ class Reassembly:
 
     # -- one unit
 
-    def _join(self, offset: int, place: PagePlace) -> bool:
+    def _join_at_head(self, offset: int, place: PagePlace) -> bool:
         """Put the unit at ``offset`` together if its head was found and a run begins where it ends: the common case.
 
         Returns True if that was done.
         """
         head = self._find_head(offset, place)
-        if head is None or self._is_solved_head(head):
+        if head is None or self._is_reassembled_head(head):
             return False
         size = head.size
         end = offset + size
@@ -305,14 +304,14 @@ class Reassembly:
         while index < len(self._runs) and self._starts[index] == end:
             run = self._runs[index]
             index += 1
-            other = PagePlace(run.source, run.shift)
-            if other == place or not _is_aligned(other, place) or self._is_whole_elsewhere(offset, place):
+            run_place = PagePlace(run.source, run.shift)
+            if run_place == place or not _is_aligned(run_place, place) or self._is_whole_elsewhere(offset, place):
                 continue
-            first, second = self._sources[place.source].file, self._sources[run.source].file
+            head_file, tail_file = self._sources[place.source].file, self._sources[run.source].file
             for border in borders:
                 head_size, tail_size = border - offset, end - border
-                tail = second.read(border + run.shift, tail_size + STORE_HOST_END_BYTES)
-                data = first.read(offset + place.shift, head_size) + tail[:tail_size]
+                tail = tail_file.read(border + run.shift, tail_size + STORE_HOST_END_BYTES)
+                data = head_file.read(offset + place.shift, head_size) + tail[:tail_size]
                 frame = _frame_of_unit(data, offset, size)
                 following = tail[tail_size:]
                 if (
@@ -328,27 +327,27 @@ class Reassembly:
                     return True
         return False
 
-    def _solve(self, offset: int, place: PagePlace) -> Reassembled | None:
+    def _reassemble(self, offset: int, place: PagePlace) -> Reassembled | None:
         """Put the unit at ``offset`` together, the first page of which probably lies at ``place``."""
-        if self._is_solved(offset, place) or self._is_whole_elsewhere(offset, place):
+        if self._is_reassembled(offset, place) or self._is_whole_elsewhere(offset, place):
             return None
         following = self._sources[place.source].file.read(offset + place.shift, 8)
         if following[4:] == _BLANK:
             return None
         if following[:4] == _ENTRY:
             offset += dledger.HEADER_SIZE
-            if self._is_solved(offset, place) or self._is_whole_elsewhere(offset, place):
+            if self._is_reassembled(offset, place) or self._is_whole_elsewhere(offset, place):
                 return None
-        for places in self._tries(offset, HEAD_BYTES, place, MAX_ATTEMPTS):
+        for places in self._iter_places(offset, HEAD_BYTES, place, MAX_ATTEMPTS):
             head = read_head(self._bytes(offset, HEAD_BYTES, places), 0)
             if head is not None and head.physical_offset == offset:
-                unit = self._solve_body(offset, head.size, places)
+                unit = self._reassemble_from_head(offset, head.size, places)
                 if unit is not None:
                     return unit
         return None
 
-    def _tries(
-        self, offset: int, size: int, first: PagePlace, limit: int, given: Sequence[PagePlace] = ()
+    def _iter_places(
+        self, offset: int, size: int, first_place: PagePlace, limit: int, first_places: Sequence[PagePlace] = ()
     ) -> Iterator[list[PagePlace]]:
         """Yield at most ``limit`` combinations of places for the pages, the likeliest first: few changes, and to
         places that a run names.
@@ -356,70 +355,78 @@ class Reassembly:
         attempts = 0
         for is_blind in (False, True):
             for jumps in range(is_blind, MAX_JUMPS + 1):
-                for places in self._paths(offset, offset + size, first, jumps, given, is_blind=is_blind):
+                for places in self._iter_paths(
+                    offset, offset + size, first_place, jumps, first_places, is_blind=is_blind
+                ):
                     attempts += 1
                     if attempts > limit:
                         return
                     yield places
 
-    def _solve_body(self, offset: int, size: int, head_places: list[PagePlace]) -> Reassembled | None:
-        for choices in (self._middles(offset, size, head_places), self._any_places(offset, size, head_places)):
-            unit = self._first_proven(offset, size, choices)
+    def _reassemble_from_head(self, offset: int, size: int, head_places: list[PagePlace]) -> Reassembled | None:
+        for choices in (
+            self._iter_middles(offset, size, head_places),
+            self._iter_any_places(offset, size, head_places),
+        ):
+            unit = self._find_proven(offset, size, choices)
             if unit is not None:
                 return unit
         return None
 
-    def _any_places(self, offset: int, size: int, head_places: list[PagePlace]) -> Iterator[list[PagePlace]]:
+    def _iter_any_places(self, offset: int, size: int, head_places: list[PagePlace]) -> Iterator[list[PagePlace]]:
         limit = max(min(MAX_ATTEMPTS, _MAX_ATTEMPT_BYTES // size), 8)
-        return self._tries(offset, size, head_places[0], limit, head_places)
+        return self._iter_places(offset, size, head_places[0], limit, head_places)
 
-    def _first_proven(self, offset: int, size: int, choices: Iterator[list[PagePlace]]) -> Reassembled | None:
+    def _find_proven(self, offset: int, size: int, choices: Iterator[list[PagePlace]]) -> Reassembled | None:
         for places in choices:
             data = self._bytes(offset, size, places)
             if _frame_of_unit(data, offset, size) is None:
                 continue
-            end = self._judge_end(data, offset, places[-1])
-            solved = Reassembled(offset, size, tuple(self._pieces(offset, size, places)))
-            if end == "proven":
-                self._add(solved, data)
-                return solved
-            if end == "open" and len(solved.pieces) > 1:
-                self.open_ends.append(solved)
+            verdict = self._judge_end(data, offset, places[-1])
+            unit = Reassembled(offset, size, tuple(self._pieces(offset, size, places)))
+            if verdict == "proven":
+                self._add(unit, data)
+                return unit
+            if verdict == "open" and len(unit.pieces) > 1:
+                self.open_ends.append(unit)
         return None
 
     # -- the middle of a body
 
-    def _middles(self, offset: int, size: int, head_places: list[PagePlace]) -> Iterator[list[PagePlace]]:
-        """Yield places for the pages of a unit whose beginning is at ``head_places``, with a body that has its CRC: the
-        pages that are wanted lie, in their order, between its head and a tail that fits.
+    def _iter_middles(self, offset: int, size: int, head_places: list[PagePlace]) -> Iterator[list[PagePlace]]:
+        """Yield places for the pages of a unit whose beginning is at ``head_places``. Its body matches its CRC.
+
+        The other pages of the body lie, in their order, between the head and a tail that fits.
         """
-        first, page_count = offset // PAGE_BYTES, len(head_places)
-        head = self._bytes(offset, (first + page_count) * PAGE_BYTES - offset, head_places)
+        first_page, page_count = offset // PAGE_BYTES, len(head_places)
+        head = self._bytes(offset, (first_page + page_count) * PAGE_BYTES - offset, head_places)
         body, length, stored_crc = _body_of(head)
-        middle = (offset + body + length) // PAGE_BYTES - first - page_count
+        middle = (offset + body + length) // PAGE_BYTES - first_page - page_count
         if body > len(head) or not 0 < length <= size - body or not stored_crc or middle < 1:
             return
         body_end = offset + body + length
         tail_size = body_end % PAGE_BYTES
-        for tail_places in self._tails(body_end, offset + size, head_places[-1], head):
+        for tail_places in self._iter_tails(body_end, offset + size, head_places[-1], head):
             tail = self._bytes(body_end - tail_size, tail_size, tail_places)
-            last, target = head_places[-1], tail_places[0]
-            position = (first + page_count) * PAGE_BYTES + last.shift
-            span = ((body_end - tail_size) + target.shift - position) // PAGE_BYTES
-            if last.source != target.source or not middle <= span <= middle + MAX_LEFT_OUT_PAGES:
+            head_place, tail_place = head_places[-1], tail_places[0]
+            position = (first_page + page_count) * PAGE_BYTES + head_place.shift
+            span = ((body_end - tail_size) + tail_place.shift - position) // PAGE_BYTES
+            if head_place.source != tail_place.source or not middle <= span <= middle + MAX_LEFT_OUT_PAGES:
                 continue
             if span > _SMALL_SPAN_PAGES:
                 self._large_bytes += span * PAGE_BYTES
                 if self._large_bytes > _MAX_LARGE_BYTES:
                     return
-            for numbers in self._chosen(last.source, position, span, middle, (head[body:], tail), stored_crc, head):
+            for numbers in self._iter_page_choices(
+                head_place.source, position, span, middle, (head[body:], tail), stored_crc, head
+            ):
                 middle_places = [
-                    PagePlace(last.source, last.shift + (number - index) * PAGE_BYTES)
+                    PagePlace(head_place.source, head_place.shift + (number - index) * PAGE_BYTES)
                     for index, number in enumerate(numbers)
                 ]
                 yield [*head_places, *middle_places, *tail_places]
 
-    def _tails(self, body_end: int, end: int, last: PagePlace, head: bytes) -> Iterator[list[PagePlace]]:
+    def _iter_tails(self, body_end: int, end: int, head_place: PagePlace, head: bytes) -> Iterator[list[PagePlace]]:
         """Yield places for the pages from the one with the body's end on, where a topic and properties fit."""
         first_page, last_page = body_end // PAGE_BYTES, (end - 1) // PAGE_BYTES
         count = last_page - first_page + 1
@@ -428,21 +435,24 @@ class Reassembly:
         runs = (self._runs[number] for number in range(index, bisect_right(self._starts, end)))
         named = [PagePlace(run.source, run.shift) for run in runs]
         named += self._heads_in_page(end // PAGE_BYTES)
-        is_likely = {place for place in named if _is_aligned(place, last)}
-        blind = (PagePlace(last.source, last.shift + skip * PAGE_BYTES) for skip in range(1, MAX_LEFT_OUT_PAGES + 1))
-        size = self._sources[last.source].file.size
+        is_likely = {place for place in named if _is_aligned(place, head_place)}
+        blind = (
+            PagePlace(head_place.source, head_place.shift + skip * PAGE_BYTES)
+            for skip in range(1, MAX_LEFT_OUT_PAGES + 1)
+        )
+        size = self._sources[head_place.source].file.size
         for place in dict.fromkeys([*is_likely, *takewhile(lambda place: body_end + place.shift < size, blind)]):
-            befores = [place]
-            if count > 1 and place.source == last.source and place in is_likely:
-                skips = range(1, min((place.shift - last.shift) // PAGE_BYTES, MAX_SKIPPED_PAGES) + 1)
-                befores += [PagePlace(place.source, place.shift - skip * PAGE_BYTES) for skip in skips]
-            for before in befores:
-                for cut in range(1, count) if before != place else (0,):
-                    places = [*[before] * cut, *[place] * (count - cut)]
+            before_places = [place]
+            if count > 1 and place.source == head_place.source and place in is_likely:
+                skips = range(1, min((place.shift - head_place.shift) // PAGE_BYTES, MAX_SKIPPED_PAGES) + 1)
+                before_places += [PagePlace(place.source, place.shift - skip * PAGE_BYTES) for skip in skips]
+            for before_place in before_places:
+                for cut in range(1, count) if before_place != place else (0,):
+                    places = [*[before_place] * cut, *[place] * (count - cut)]
                     if is_tail(self._bytes(body_end, end - body_end, places), width):
                         yield places
 
-    def _chosen(
+    def _iter_page_choices(
         self,
         source: int,
         position: int,
@@ -452,8 +462,8 @@ class Reassembly:
         body_crc: int,
         head: bytes,
     ) -> Iterator[list[int]]:
-        """Yield the numbers of ``count`` pages of the ``span`` from ``position`` on with which the body has its CRC, if
-        only one choice has it.
+        """Yield ``count`` numbers of pages of the ``span`` from ``position`` on, if the body matches its CRC with this
+        choice only.
 
         Pages that are known to be of other files are left out first, then zeros, then those that are least like the
         body's bytes, then any.
@@ -470,7 +480,7 @@ class Reassembly:
         for usable in (everything, everything - other_files):
             numbers = sorted(usable)
             if len(numbers) > count and len(sample) >= _MIN_SAMPLE_BYTES:
-                unlike = least_alike(data[numbers], sample, len(numbers) - count)
+                unlike = find_least_similar(data[numbers], sample, len(numbers) - count)
                 candidates.append(usable - {numbers[number] for number in unlike})
         candidates.append(everything)
         sys_flag = int.from_bytes(head[36:40], "big")
@@ -502,7 +512,7 @@ class Reassembly:
     def _claimed_pages(self, source: int, position: int, span: int) -> set[int]:
         """Return the numbers of the pages that hold units or heads: those of a body hold none, unless it is a log."""
         if source not in self._claimed:
-            runs, heads = self._finds.runs.rows, self._finds.heads.rows
+            runs, heads = self._result.runs.rows, self._result.heads.rows
             runs, heads = runs[runs[:, _SOURCE] == source], heads[heads[:, _SOURCE] == source]
             places = np.concatenate((runs[:, _POSITION], heads[:, _POSITION]))
             stops = np.concatenate((runs[:, _POSITION] + runs[:, _SIZE], heads[:, _POSITION] + HEAD_BYTES))
@@ -512,8 +522,8 @@ class Reassembly:
         stop = position + span * PAGE_BYTES
         pages: set[int] = set()
         for index in range(bisect_left(ends, position + 1), bisect_left(starts, stop)):
-            first, last = starts[index] - position, ends[index] - 1 - position
-            pages.update(range(max(first // PAGE_BYTES, 0), min(last // PAGE_BYTES, span - 1) + 1))
+            first_page, last_page = ((byte - position) // PAGE_BYTES for byte in (starts[index], ends[index] - 1))
+            pages.update(range(max(first_page, 0), min(last_page, span - 1) + 1))
         return pages
 
     def _judge_end(self, data: bytes, offset: int, last_place: PagePlace) -> EndVerdict:
@@ -530,22 +540,22 @@ class Reassembly:
         return verdict
 
     def _add(self, unit: Reassembled, data: bytes) -> None:
-        self._solved_units.append(unit)
-        self.solved.add(unit.offset)
-        self._solved_heads.add(read_head(data, 0))
+        self._single_units.append(unit)
+        self.offsets.add(unit.offset)
+        self._reassembled_heads.add(read_head(data, 0))
 
-    def _is_solved(self, offset: int, place: PagePlace) -> bool:
+    def _is_reassembled(self, offset: int, place: PagePlace) -> bool:
         """Return True if the unit whose head is at ``place`` was put together: two logs may have one at ``offset``."""
-        if offset not in self.solved:
+        if offset not in self.offsets:
             return False
         head = self._head_at(offset, place)
-        return head is None or self._is_solved_head(head)
+        return head is None or self._is_reassembled_head(head)
 
-    def _is_solved_head(self, head: UnitHead) -> bool:
+    def _is_reassembled_head(self, head: UnitHead) -> bool:
         number = self._joined_numbers.get(head.physical_offset)
         if number is not None and read_head(self.read(_reassembled(self._joined[number].tolist())), 0) == head:
             return True
-        return head in self._solved_heads
+        return head in self._reassembled_heads
 
     def _is_whole_elsewhere(self, offset: int, place: PagePlace | None = None) -> bool:
         """Return True if the store or a run has a unit that begins at ``offset``; with ``place`` only the one whose
@@ -555,8 +565,8 @@ class Reassembly:
             return True
         head = None if place is None else self._head_at(offset, place)
         for run in self._overlapping(offset, offset + 1):
-            found = self._head_at(offset, PagePlace(run.source, run.shift))
-            if found is not None and (head is None or found == head):
+            run_head = self._head_at(offset, PagePlace(run.source, run.shift))
+            if run_head is not None and (head is None or run_head == head):
                 return True
         return False
 
@@ -566,20 +576,27 @@ class Reassembly:
 
     # -- pages
 
-    def _paths(
-        self, start: int, stop: int, first: PagePlace, jumps: int, given: Sequence[PagePlace], *, is_blind: bool
+    def _iter_paths(
+        self,
+        start: int,
+        stop: int,
+        first_place: PagePlace,
+        jumps: int,
+        first_places: Sequence[PagePlace],
+        *,
+        is_blind: bool,
     ) -> Iterator[list[PagePlace]]:
         """Yield places for the pages of [start, stop) with exactly ``jumps`` changes from one page to the next.
 
-        The first pages are ``given``; a page that begins at ``start`` may lie elsewhere than ``first``.
+        The first pages are ``first_places``; a page that begins at ``start`` may lie elsewhere than ``first_place``.
         """
         pages = list(range(start // PAGE_BYTES, (stop - 1) // PAGE_BYTES + 1))
-        yield from self._further(pages, list(given) or [first], jumps, stop, is_blind=is_blind)
-        if not given and start % PAGE_BYTES == 0 and jumps:
-            for place in self._other_places(pages[0], first, stop, is_blind=is_blind):
-                yield from self._further(pages, [place], jumps - 1, stop, is_blind=is_blind)
+        yield from self._extend_path(pages, list(first_places) or [first_place], jumps, stop, is_blind=is_blind)
+        if not first_places and start % PAGE_BYTES == 0 and jumps:
+            for place in self._iter_other_places(pages[0], first_place, stop, is_blind=is_blind):
+                yield from self._extend_path(pages, [place], jumps - 1, stop, is_blind=is_blind)
 
-    def _further(
+    def _extend_path(
         self, pages: list[int], places: list[PagePlace], jumps: int, stop: int, *, is_blind: bool
     ) -> Iterator[list[PagePlace]]:
         remaining = len(pages) - len(places)
@@ -588,11 +605,11 @@ class Reassembly:
                 yield [*places, *[places[-1]] * remaining]
             return
         for count in range(remaining):  # pages that follow before the next change
-            before = [*places, *[places[-1]] * count]
-            for place in self._other_places(pages[len(before)], before[-1], stop, is_blind=is_blind):
-                yield from self._further(pages, [*before, place], jumps - 1, stop, is_blind=is_blind)
+            path = [*places, *[places[-1]] * count]
+            for place in self._iter_other_places(pages[len(path)], path[-1], stop, is_blind=is_blind):
+                yield from self._extend_path(pages, [*path, place], jumps - 1, stop, is_blind=is_blind)
 
-    def _other_places(self, page: int, previous: PagePlace, stop: int, *, is_blind: bool) -> Iterator[PagePlace]:
+    def _iter_other_places(self, page: int, previous: PagePlace, stop: int, *, is_blind: bool) -> Iterator[PagePlace]:
         """Yield the places where ``page`` may lie, if it does not follow the page before: those that runs name, and
         with ``is_blind`` others, too: what runs name may be pages of another log.
         """
@@ -614,7 +631,7 @@ class Reassembly:
         ends = [
             (place.shift - shift) // PAGE_BYTES for place in likely if place.source == number and place.shift > shift
         ]
-        ends += [(other - shift) // PAGE_BYTES + 1 for other in self._shifts_behind(stop, previous)]
+        ends += [(run_shift - shift) // PAGE_BYTES + 1 for run_shift in self._shifts_behind(stop, previous)]
         for skip in range(1, min([MAX_SKIPPED_PAGES + 1, *ends])):
             yield PagePlace(number, shift + skip * PAGE_BYTES)
 
@@ -634,14 +651,14 @@ class Reassembly:
 
     def _damaged_pages(self, number: int) -> list[int]:
         """Positions of the pages in the ranges to search, which hold no whole unit of this place."""
-        if number not in self._orphans:
+        if number not in self._damaged_page_positions:
             pages = [
                 page * PAGE_BYTES
-                for start, stop in self._sources[number].ranges[:_MAX_ORPHANS]
+                for start, stop in self._sources[number].ranges[:_MAX_DAMAGED_PAGES]
                 for page in range(start // PAGE_BYTES, min((stop - 1) // PAGE_BYTES + 1, start // PAGE_BYTES + 16))
             ]
-            self._orphans[number] = list(dict.fromkeys(pages))[:_MAX_ORPHANS]
-        return self._orphans[number]
+            self._damaged_page_positions[number] = list(dict.fromkeys(pages))[:_MAX_DAMAGED_PAGES]
+        return self._damaged_page_positions[number]
 
     def _overlapping(self, start: int, stop: int) -> list[UnitRun]:
         """Runs that hold bytes of [start, stop) of the log; a few of the nearest."""
@@ -657,9 +674,9 @@ class Reassembly:
 
     def _bytes(self, offset: int, size: int, places: list[PagePlace]) -> bytes:
         """Return [offset, offset + size) of the log from the places of its pages."""
-        first = offset // PAGE_BYTES
-        data = b"".join(self._page(place, first + number) for number, place in enumerate(places))
-        skip = offset - first * PAGE_BYTES
+        first_page = offset // PAGE_BYTES
+        data = b"".join(self._page(place, first_page + number) for number, place in enumerate(places))
+        skip = offset - first_page * PAGE_BYTES
         return data[skip : skip + size]
 
     def _page(self, place: PagePlace, page: int) -> bytes:

@@ -1,7 +1,8 @@
-"""Whole units in any bytes, as runs: units that lie back to back and whose physical offsets do, too.
+"""Searches images for runs of whole units: units that lie back to back and whose physical offsets do, too.
 
-:mod:`engine.codec.block_search` gives rows of units, a block at a time; everything here looks at whole columns and only
-then at the few places where a run ends. Memory is one block and the runs, whatever the size of an image.
+:mod:`engine.codec.block_search` finds the units of a block, :mod:`engine.codec.unit_runs` groups them into runs. What
+follows looks only at the ends of runs, all those of a block at once. Memory is one block and the tables of the result,
+whatever the size of an image.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from engine.codec.columns import BUFFER_BYTES, CACHE_LINE_BYTES, CHUNK_BYTES, Un
 from engine.codec.message import MAX_UNIT_BYTES, check_frame
 from engine.codec.proven_ends import OTHER_BYTES, judge_ends
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_runs import BAD_BODY, GOES_ON, HAS_ENTRIES, HAS_ENTRIES_BEFORE_LAST, LIVE, BlockRuns, find_runs
 from engine.codec.unit_flavours import PREFIX
+from engine.codec.unit_runs import BAD_BODY, GOES_ON, HAS_ENTRIES, HAS_ENTRIES_BEFORE_LAST, LIVE, BlockRuns, find_runs
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, has_frame, judge_end, read_head
 from engine.inspection.log_reader import LogReader
-from engine.inspection.salvage.sources import Int64, Readable, Source, StoreUnits
+from engine.inspection.salvage.searched_files import Readable, Source
 from engine.inspection.salvage.store_comparison import StoreComparison
-from engine.inspection.salvage.unit_tables import Finds, HeadFragment, RunTable, UnitRun
+from engine.inspection.salvage.store_units import Int64, StoreUnits
+from engine.inspection.salvage.unit_tables import HeadFragment, RunTable, SearchResult, UnitRun
 
 WINDOW_BYTES = BUFFER_BYTES
 """Bytes in memory at a time."""
@@ -53,7 +55,7 @@ class RunSearch:
         self._comparison = StoreComparison(log)
         self._checks_first = False
         """True if the bodies are checked in the first search: the units before were not those of the store."""
-        self._finds = Finds()
+        self._result = SearchResult()
         self._inner_runs = RunTable()
         """Runs within other units."""
 
@@ -68,12 +70,12 @@ class RunSearch:
             for start, stop in source.ranges:
                 position = max(start, position)
                 if position < stop:
-                    base, before = position // PAGE_BYTES * PAGE_BYTES, done - start
+                    base, done_before = position // PAGE_BYTES * PAGE_BYTES, done - start
                     window = Window(self._buffer, base, position - base, 0, descriptor, base, CHUNK_BYTES)
                     block = _Block(file, number, window, stop, base >= file.size, source.start_offset)
                     while self._search_block(block):
                         self._pass_over_live(block)
-                        on_progress(before + min(window.base + window.cursor, stop))
+                        on_progress(done_before + min(window.base + window.cursor, stop))
                     position = max(stop, block.covered_to)
                 done += stop - start
                 on_progress(done)
@@ -82,18 +84,17 @@ class RunSearch:
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def result(self) -> Finds:
+    def result(self) -> SearchResult:
         """Return what all searches found; runs by their places."""
-        runs, inner = self._finds.runs, self._inner_runs
+        runs, inner = self._result.runs, self._inner_runs
         if len(inner):
             runs.append(len(inner), *inner.rows.T)
             runs.reorder(np.lexsort((runs.rows[:, 1], runs.rows[:, 0])))
             self._inner_runs = RunTable()
-        return self._finds
+        return self._result
 
     def _search_block(self, block: _Block) -> bool:
         """Search on in a block; False if its range is done."""
-        window = block.window
         columns = self._columns
         outcome = self._search_units(block, columns, has_crc=self._checks_first)
         self._add_rows(block, columns, has_crc=self._checks_first)
@@ -147,7 +148,7 @@ class RunSearch:
         else:
             head = read_head(window.buffer[: window.filled], window.cursor)
             if head is not None:
-                self._finds.heads.append_head(HeadFragment(block.source, position, head))
+                self._result.heads.append_head(HeadFragment(block.source, position, head))
         self._inner.append(columns)
         block.move_to(next_position)
 
@@ -184,7 +185,7 @@ class RunSearch:
         """Note which rows the store has at their offset, byte by byte the same; all were. Returns whether any is.
 
         Where a few rows of a block are probed and all differ, the others are taken to differ, too:
-        :mod:`.salvage` compares again what it reports.
+        :mod:`.salvage_search` compares again what it reports.
         """
         offsets, sizes = runs.physical_offset, runs.end_position - runs.position
         stops = offsets + sizes
@@ -208,10 +209,10 @@ class RunSearch:
         row_positions, row_offsets = columns.offset[rows], columns.physical_offset[rows]
         row_sizes = columns.size[rows].astype(np.int64)
         is_live = row_positions + row_sizes <= equal_to
-        rest = np.flatnonzero(~is_live & self._units.covers(row_offsets, row_offsets + row_sizes))
-        rest = rest[columns.kind[rows[rest]] != HEAD]
-        ranges = row_positions[rest] - block.window.base, row_offsets[rest], row_sizes[rest]
-        is_live[rest] = self._comparison.count_equal_ranges(data, *ranges) == ranges[2]
+        unproven = np.flatnonzero(~is_live & self._units.covers(row_offsets, row_offsets + row_sizes))
+        unproven = unproven[columns.kind[rows[unproven]] != HEAD]
+        ranges = row_positions[unproven] - block.window.base, row_offsets[unproven], row_sizes[unproven]
+        is_live[unproven] = self._comparison.count_equal_ranges(data, *ranges) == ranges[2]
         self._live[rows] = is_live
         return len(different) < len(sizes) or bool(is_live.any())
 
@@ -235,7 +236,7 @@ class RunSearch:
 
         The store's walk knows how many units that are.
         """
-        window, runs = block.window, self._finds.runs
+        window, runs = block.window, self._result.runs
         run = runs[len(runs) - 1] if len(runs) else None
         if run is None or not run.is_live or run.source != block.source or run.size < _MIN_AHEAD_BYTES:
             return
@@ -267,29 +268,30 @@ class RunSearch:
             if is_bad[number]:
                 self._add_damaged(block, int(runs.position[number]), int(runs.last_size[number]))
                 continue
-            last = int(runs.last_position[number]), int(runs.last_size[number]), int(runs.last_physical_offset[number])
-            is_cut[number] = not self._is_end_proven(block, *last)
+            position, size = int(runs.last_position[number]), int(runs.last_size[number])
+            is_cut[number] = not self._is_end_proven(block, position, size, int(runs.last_physical_offset[number]))
         ends, counts = np.where(is_cut, runs.end_before_last, runs.end_position), runs.unit_count - is_cut
         has_entries = (runs.flags & np.where(is_cut, HAS_ENTRIES_BEFORE_LAST, HAS_ENTRIES)) != 0
         is_kept = is_good & (counts > 0)
         fields = runs.position, runs.physical_offset, ends - runs.position, counts, is_live, is_kept, has_entries
         if not is_kept.all():
             fields = tuple(column[is_kept] for column in fields)
-        position, offset, size, count, live, _, entries = fields
-        table = self._finds.runs if block.is_outer else self._inner_runs
-        table.append_runs(len(position), block.source, position, offset, size, count, live, in_damaged, entries)
+        positions, offsets, sizes, counts, is_live, _, has_entries = fields
+        table = self._result.runs if block.is_outer else self._inner_runs
+        columns_of_runs = positions, offsets, sizes, counts, is_live, in_damaged, has_entries
+        table.append_runs(len(positions), block.source, *columns_of_runs)
 
     def _add_heads(self, block: _Block, columns: UnitColumns, rows: Int64, *, in_damaged: bool = False) -> None:
         if len(rows):
             fields = (getattr(columns, name)[rows] for name in _HEAD_COLUMNS)
-            self._finds.heads.append(len(rows), block.source, *fields, False, in_damaged)
+            self._result.heads.append(len(rows), block.source, *fields, False, in_damaged)
 
     def _add_damaged(self, block: _Block, offset: int, size: int) -> None:
         """Add a unit with a wrong body CRC, and the units within it."""
         start = offset - block.window.base
         head = read_head(block.window.buffer[: block.window.filled], start)
         if head is not None:
-            self._finds.heads.append_head(HeadFragment(block.source, offset, head, is_bad_body=True))
+            self._result.heads.append_head(HeadFragment(block.source, offset, head, is_bad_body=True))
         self._search_inside(block, start + 8, start + size, in_damaged=True)
 
     def _search_inside(self, block: _Block, start: int, stop: int, *, in_damaged: bool) -> None:
@@ -323,10 +325,10 @@ class RunSearch:
         if verdict == "proven":
             return True
         if verdict == "open":
-            self._finds.open_ends.append(UnitRun(block.source, offset, physical_offset, size, 1, is_live=False))
+            self._result.open_ends.append(UnitRun(block.source, offset, physical_offset, size, 1, is_live=False))
         head = read_head(unit, 0)
         if head is not None:
-            self._finds.heads.append_head(HeadFragment(block.source, offset, head))
+            self._result.heads.append_head(HeadFragment(block.source, offset, head))
         inner_start = (physical_offset // PAGE_BYTES + 1) * PAGE_BYTES - physical_offset
         frame = check_frame(unit, 0, size)
         if not isinstance(frame, str):  # behind a body that matches its CRC units of another file may begin

@@ -11,7 +11,8 @@ from engine.codec.byte_compare import CHUNK_BYTES, Bytes, count_equal
 from engine.codec.columns import aligned_buffer
 from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
-from engine.inspection.salvage.sources import Int64, Readable
+from engine.inspection.salvage.searched_files import Readable
+from engine.inspection.salvage.store_units import Int64
 from engine.mapped.read_only import ReadOnlyFile
 
 

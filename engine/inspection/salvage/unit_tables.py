@@ -59,6 +59,9 @@ class HeadFragment(NamedTuple):
     in_damaged: bool = False
 
 
+_SIZE, _UNIT_COUNT = UnitRun._fields.index("size"), UnitRun._fields.index("unit_count")
+
+
 class RowTable:
     """Rows of numbers that grow at the end."""
 
@@ -104,22 +107,24 @@ class RunTable(RowTable):
 
     def append_runs(self, count: int, source: int, *columns: Int64 | int) -> None:
         """Append runs; the first one lengthens the last one of the table if its units go on there."""
-        last = self._count - 1
+        start = self._count
         self.append(count, source, *columns)
-        if last < 0 or not count:
+        if not start or not count:
             return
-        first, previous = self._rows[last + 1].tolist(), self._rows[last].tolist()
-        _, position, offset, size, unit_count, is_live, in_damaged, _ = previous
-        ends = [source, position + size, offset + size, is_live, in_damaged]
-        if ends == [*first[:3], *first[5:7]]:
-            self._rows[last, 3] += first[3]
-            self._rows[last, 4] += first[4]
-            self._rows[last + 1 : self._count - 1] = self._rows[last + 2 : self._count].copy()
+        previous, run = self[start - 1], self[start]
+        if (
+            (previous.source, previous.is_live, previous.in_damaged) == (run.source, run.is_live, run.in_damaged)
+            and previous.end_position == run.position
+            and previous.end_offset == run.physical_offset
+        ):
+            self._rows[start - 1, _SIZE] += run.size
+            self._rows[start - 1, _UNIT_COUNT] += run.unit_count
+            self._rows[start : self._count - 1] = self._rows[start + 1 : self._count].copy()
             self._count -= 1
 
 
 class HeadTable(RowTable):
-    """Beginnings of units: source, position, the fields of :class:`UnitHead`, and the flags of :class:`HeadFragment`."""
+    """Beginnings of units: source, position, the fields of :class:`UnitHead`, flags of :class:`HeadFragment`."""
 
     def __init__(self) -> None:
         super().__init__(4 + len(UnitHead._fields))
@@ -136,7 +141,7 @@ class HeadTable(RowTable):
 
 
 @dataclass(slots=True)
-class Finds:
+class SearchResult:
     """The result of the search of all sources."""
 
     runs: RunTable = field(default_factory=RunTable)

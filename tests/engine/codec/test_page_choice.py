@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.codec.crc import crc31
-from engine.codec.page_choice import PAGE_BYTES, PageChoice, append_zeros, find_breaks, least_alike, raw_crc
+from engine.codec.page_choice import PAGE_BYTES, PageChoice, append_zeros, find_breaks, find_least_similar, raw_crc
 
 GAPS: tuple[dict[int, int], ...] = (
     {},
@@ -93,5 +93,5 @@ def test_pages_unlike_the_others_are_named() -> None:
     pages = [*text[:4], rng.randbytes(PAGE_BYTES), *text[4:], bytes(PAGE_BYTES)]
     data = np.frombuffer(b"".join(pages), np.uint8).reshape(-1, PAGE_BYTES)
     sample = np.frombuffer(b" ".join(rng.choices(words, k=99)), np.uint8)
-    assert least_alike(data, sample, 2) == [4, 10]
-    assert least_alike(data, sample, 0) == []
+    assert find_least_similar(data, sample, 2) == [4, 10]
+    assert find_least_similar(data, sample, 0) == []

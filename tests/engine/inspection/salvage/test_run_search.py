@@ -10,9 +10,10 @@ import pytest
 from raw_units import raw_log, raw_unit
 
 from engine.inspection.salvage import run_search
-from engine.inspection.salvage.sources import StoreUnits, image_source
-from engine.inspection.salvage.unit_tables import Finds
 from engine.inspection.salvage.run_search import RunSearch
+from engine.inspection.salvage.searched_files import image_source
+from engine.inspection.salvage.store_units import StoreUnits
+from engine.inspection.salvage.unit_tables import SearchResult
 from engine.inspection.snapshot import open_store
 from engine.mapped.image_file import ImageFile
 from engine.mapped.reading import Reading
@@ -20,7 +21,7 @@ from engine.mapped.reading import Reading
 END = bytes(40)
 
 
-def search(tmp_path: Path, data: bytes) -> Finds:
+def search(tmp_path: Path, data: bytes) -> SearchResult:
     path, root = tmp_path / "image", tmp_path / "store"
     path.write_bytes(data)
     (root / "commitlog").mkdir(parents=True, exist_ok=True)
@@ -37,21 +38,21 @@ def search(tmp_path: Path, data: bytes) -> Finds:
 
 def test_units_back_to_back_are_one_run(tmp_path: Path) -> None:
     log = raw_log({}, {"sys_flag": 48}, {"version": 2, "topic": b"T" * 200}, base=8192)
-    finds = search(tmp_path, b"junk \xda\xa3\x20\xa7" + log + END)
-    (run,) = finds.runs
+    result = search(tmp_path, b"junk \xda\xa3\x20\xa7" + log + END)
+    (run,) = result.runs
     assert (run.source, run.position, run.physical_offset, run.size, run.unit_count) == (7, 9, 8192, len(log), 3)
     assert (run.is_live, run.shift, run.end_offset) == (False, 9 - 8192, 8192 + len(log))
 
 
 def test_units_of_different_places_are_two_runs(tmp_path: Path) -> None:
-    finds = search(tmp_path, raw_unit(8192) + raw_unit(4096) + END)
-    assert [run.physical_offset for run in finds.runs] == [4096]  # what follows the first one is not the next unit
-    assert [head.head.physical_offset for head in finds.heads] == [8192]
+    result = search(tmp_path, raw_unit(8192) + raw_unit(4096) + END)
+    assert [run.physical_offset for run in result.runs] == [4096]  # what follows the first one is not the next unit
+    assert [head.head.physical_offset for head in result.heads] == [8192]
 
 
 def test_bytes_that_the_store_has_at_that_offset_are_live(tmp_path: Path) -> None:
-    finds = search(tmp_path, raw_unit(0, body=b"live") + END + raw_unit(0, body=b"dead") + END)
-    assert [run.is_live for run in finds.runs] == [True, False]
+    result = search(tmp_path, raw_unit(0, body=b"live") + END + raw_unit(0, body=b"dead") + END)
+    assert [run.is_live for run in result.runs] == [True, False]
 
 
 def test_a_unit_in_the_body_of_a_whole_unit_is_no_unit(tmp_path: Path) -> None:
@@ -60,14 +61,14 @@ def test_a_unit_in_the_body_of_a_whole_unit_is_no_unit(tmp_path: Path) -> None:
 
 def test_a_unit_in_a_damaged_body_is_marked(tmp_path: Path) -> None:
     data = raw_unit(8192, body=b"x" * 9 + raw_unit(100) + END + b"tea")
-    finds = search(tmp_path, data.replace(b"tea", b"TEA") + END)
-    assert [(run.physical_offset, run.in_damaged) for run in finds.runs] == [(100, True)]
-    assert [(head.head.physical_offset, head.is_bad_body) for head in finds.heads] == [(8192, True)]
+    result = search(tmp_path, data.replace(b"tea", b"TEA") + END)
+    assert [(run.physical_offset, run.in_damaged) for run in result.runs] == [(100, True)]
+    assert [(head.head.physical_offset, head.is_bad_body) for head in result.heads] == [(8192, True)]
 
 
 def test_a_unit_without_an_end_is_a_head(tmp_path: Path) -> None:
-    finds = search(tmp_path, raw_unit(8192, body=b"x" * 500)[:300])
-    assert (list(finds.runs), [head.head.physical_offset for head in finds.heads]) == ([], [8192])
+    result = search(tmp_path, raw_unit(8192, body=b"x" * 500)[:300])
+    assert (list(result.runs), [head.head.physical_offset for head in result.heads]) == ([], [8192])
 
 
 @pytest.mark.parametrize("window", [1 << 12, 5000, 1 << 14])
@@ -86,9 +87,9 @@ def test_the_size_of_the_window_changes_nothing(tmp_path: Path, monkeypatch: pyt
 def test_a_beginning_at_the_end_of_a_file_behind_live_and_other_units(tmp_path: Path) -> None:
     """The second search of the block, with CRCs, stopped in front of the beginning, and salvage failed."""
     live, other = raw_unit(0, body=b"live"), raw_unit(8192)
-    finds = search(tmp_path, live + END + live + END + other + END + raw_unit(9000, body=b"x" * 500)[:300])
-    assert [run.is_live for run in finds.runs] == [True, True, False]
-    assert [head.head.physical_offset for head in finds.heads] == [9000]
+    result = search(tmp_path, live + END + live + END + other + END + raw_unit(9000, body=b"x" * 500)[:300])
+    assert [run.is_live for run in result.runs] == [True, True, False]
+    assert [head.head.physical_offset for head in result.heads] == [9000]
 
 
 def test_units_behind_headers_of_entries_are_one_run(tmp_path: Path) -> None:
@@ -99,13 +100,13 @@ def test_units_behind_headers_of_entries_are_one_run(tmp_path: Path) -> None:
         header = struct.pack(">iiqqqiiii", 1, 48 + len(unit), number, 3, offset, 0, 0, 0, len(unit))
         data += header + unit
         offset += 48 + len(unit)
-    finds = search(tmp_path, b"-" * 700 + data + END)
-    (run,) = finds.runs
+    result = search(tmp_path, b"-" * 700 + data + END)
+    (run,) = result.runs
     assert (run.unit_count, run.has_entries, run.physical_offset, run.end_offset) == (5, True, 8192 + 48, offset)
 
 
 def test_a_unit_behind_a_copy_that_is_cut_by_a_page_is_found(tmp_path: Path) -> None:
     """The lengths and the body of a copy in a body were whole, its last bytes were the first ones of another file."""
     copy, unit = raw_unit(77_777), raw_unit(8192, body=b"x" * 300)
-    finds = search(tmp_path, (b"-" * 3000 + copy[:-10])[-1024:] + unit + END)
-    assert [run.physical_offset for run in finds.runs] == [8192]
+    result = search(tmp_path, (b"-" * 3000 + copy[:-10])[-1024:] + unit + END)
+    assert [run.physical_offset for run in result.runs] == [8192]

@@ -13,8 +13,8 @@ from salvage_rounds import FILE_BYTES, write_store
 
 from engine.codec import byte_compare
 from engine.inspection.salvage import run_search
-from engine.inspection.salvage.salvage import SalvageSearch
-from engine.inspection.salvage.sources import open_images
+from engine.inspection.salvage.salvage_search import SalvageSearch
+from engine.inspection.salvage.searched_files import open_images
 from engine.inspection.salvage.store_comparison import StoreComparison, equal_bytes
 from engine.inspection.snapshot import open_store
 from engine.patching.patches import WriteBytes

@@ -1,4 +1,6 @@
-"""Rows of the units that the search found: what each is, where, and how sure that is (docs/formats/salvage.md)."""
+"""Reports the units that the search found: what each one is, where it lies, and how sure that is
+(docs/formats/salvage.md).
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ from engine.errors import CannotRead, Undecoded
 from engine.inspection.lost_units import LostUnit, entries_into, lost_units
 from engine.inspection.salvage.own_copies import OwnCopies
 from engine.inspection.salvage.reassembly import Piece, Reassembled, Reassembly
-from engine.inspection.salvage.sources import Source, StoreUnits, image_source, own_sources, walk_store
 from engine.inspection.salvage.run_search import RunSearch
-from engine.inspection.salvage.unit_tables import Finds, HeadFragment, UnitRun
+from engine.inspection.salvage.searched_files import Source, image_source, own_sources
+from engine.inspection.salvage.store_units import StoreUnits, walk_store
+from engine.inspection.salvage.unit_tables import HeadFragment, SearchResult, UnitRun
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.mapped.image_file import ImageFile
 from engine.sentences import msgid
@@ -153,7 +156,7 @@ class SalvageSearch:
         self._images = images
         self._units = StoreUnits()
         self._sources: list[Source] = []
-        self._finds = Finds()
+        self._result = SearchResult()
         self._reassembly: Reassembly | None = None
         self._queues: dict[tuple[str, int], AnyQueue | None] = {}
         self._starts: set[int] = set()
@@ -173,24 +176,23 @@ class SalvageSearch:
     def run(self, on_progress: Callable[[int], None], cancelled: Cancelled | None = None) -> None:
         """Search. ``on_progress`` gets the bytes done of :attr:`bytes_to_read`; what it raises ends the search."""
         self._units = walk_store(self._store, on_progress)
-        own = own_sources(self._store, self._units)
-        self._sources = [*own, *(image_source(image) for image in self._images)]
+        self._sources = [*own_sources(self._store, self._units), *(image_source(image) for image in self._images)]
         search = RunSearch(self._store.log, self._units)
         done = self._store.log.sequence.total_size
         for number, source in enumerate(self._sources):
             is_image = source.start_offset is None
             search.search(source, number, lambda count: on_progress(done + (count if is_image else 0)))  # noqa: B023
             done += source.file.size if is_image else 0
-        self._finds = search.result()
+        self._result = search.result()
         for run in self._live_runs():
-            self._finds.runs.append(1, *run)
-        self._reassembly = Reassembly(self._sources, self._units, self._finds)
+            self._result.runs.append(1, *run)
+        self._reassembly = Reassembly(self._sources, self._units, self._result)
         self._reassembly.run(lambda _done, _all: on_progress(done), cancelled)
 
-    def _note_neighbours(self) -> None:
+    def _note_unit_borders(self) -> None:
         """Note where whole units begin and end: a unit between them is likely to be of the same log."""
         assert self._reassembly is not None
-        runs = [run for run in self._finds.runs if not run.in_damaged]
+        runs = [run for run in self._result.runs if not run.in_damaged]
         self._starts = {run.physical_offset for run in runs} | {unit.offset for unit in self._reassembly.units}
         pieces = [piece for unit in self._reassembly.units for piece in unit.pieces]
         self._pieces = sorted((piece.source, piece.position, piece.position + piece.size) for piece in pieces)
@@ -209,10 +211,10 @@ class SalvageSearch:
     # -- rows
 
     def rows(self) -> Iterator[Salvaged]:
-        """Yield what was found."""
+        """Yield the rows in the order of the log, fragments last."""
         self.counts.clear()
-        self._note_neighbours()
-        self.live_count = sum(run.unit_count for run in self._finds.runs if run.is_live)
+        self._note_unit_borders()
+        self.live_count = sum(run.unit_count for run in self._result.runs if run.is_live)
         self._doubtful = set(self._units.doubtful)
         self._other_hosts = self._hosts_of_other_logs()
         complete: set[int] = {offset for offset, _ in self._doubtful}
@@ -234,7 +236,7 @@ class SalvageSearch:
         strangers: list[tuple[bytes, UnitRun]] = []
         if not self._units.hosts:
             return set()
-        for run in sorted(self._finds.runs, key=lambda run: run.physical_offset):
+        for run in sorted(self._result.runs, key=lambda run: run.physical_offset):
             if run.is_live or run.in_damaged:
                 continue
             host = read_store_host(self._sources[run.source].file.read(run.position, STORE_HOST_END_BYTES))
@@ -273,7 +275,7 @@ class SalvageSearch:
 
     def _candidates(self) -> Iterator[_Candidate]:
         """Yield every whole unit that is not live, by its offset in the log."""
-        runs = sorted((run for run in self._finds.runs if not run.is_live), key=lambda run: run.physical_offset)
+        runs = sorted((run for run in self._result.runs if not run.is_live), key=lambda run: run.physical_offset)
         enclosed = self._enclosed_runs()
         assert self._reassembly is not None
         reassembled = sorted(self._reassembly.units, key=lambda unit: unit.offset)
@@ -328,13 +330,13 @@ class SalvageSearch:
         """Yield units of which another reading is not proven, by their offsets."""
         assert self._reassembly is not None
         enclosed, doubtful = self._enclosed_runs(), {offset for offset, _ in self._units.doubtful}
-        for run in self._finds.open_ends:
+        for run in self._result.open_ends:
             is_read = self._sources[run.source].start_offset == -run.shift and run.physical_offset in doubtful
-            if run.physical_offset not in self._reassembly.solved and not is_read:
+            if run.physical_offset not in self._reassembly.offsets and not is_read:
                 candidates = list(self._units_of(run, is_enclosed=run in enclosed))
                 yield run.physical_offset, iter([replace(candidate, is_end_open=True) for candidate in candidates])
         for unit in self._reassembly.open_ends:
-            if unit.offset not in self._reassembly.solved:
+            if unit.offset not in self._reassembly.offsets:
                 yield unit.offset, self._reassembled([unit], is_end_open=True)
 
     def _reassembled(self, units: Iterable[Reassembled], *, is_end_open: bool = False) -> Iterator[_Candidate]:
@@ -372,16 +374,24 @@ class SalvageSearch:
     def _enclosed_runs(self) -> set[UnitRun]:
         """Return runs that lie where their neighbours on both sides, which belong together, had something else."""
         enclosed = set()
-        by_place = sorted([*self._finds.runs, *self._finds.open_ends], key=lambda run: (run.source, run.position))
+        by_place = sorted([*self._result.runs, *self._result.open_ends], key=lambda run: (run.source, run.position))
         for number, run in enumerate(by_place):
             if run.is_live:
                 continue
-            before = by_place[max(number - _MAX_NEIGHBOURS, 0) : number]
-            behind = by_place[number + 1 : number + 1 + _MAX_NEIGHBOURS]
-            shifts = {other.shift for other in before if other.source == run.source and other.shift != run.shift}
-            is_between = any(other.shift in shifts for other in behind if other.source == run.source)
+            previous_runs = by_place[max(number - _MAX_NEIGHBOURS, 0) : number]
+            next_runs = by_place[number + 1 : number + 1 + _MAX_NEIGHBOURS]
+            shifts = {
+                neighbour.shift
+                for neighbour in previous_runs
+                if neighbour.source == run.source and neighbour.shift != run.shift
+            }
+            is_between = any(neighbour.shift in shifts for neighbour in next_runs if neighbour.source == run.source)
             neighbours = [*by_place[max(number - 1, 0) : number], *by_place[number + 1 : number + 2]]
-            if is_between or any(_breaks_chain(run, other) for other in neighbours) or self._in_reassembled(run):
+            if (
+                is_between
+                or any(_breaks_chain(run, neighbour) for neighbour in neighbours)
+                or self._in_reassembled(run)
+            ):
                 enclosed.add(run)
         return enclosed
 
@@ -567,7 +577,7 @@ class SalvageSearch:
         )
 
     def _heads(self, known: set[int | None]) -> Iterator[Salvaged]:
-        for fragment in sorted(self._finds.heads, key=lambda fragment: fragment.head.physical_offset):
+        for fragment in sorted(self._result.heads, key=lambda fragment: fragment.head.physical_offset):
             head = fragment.head
             offset = head.physical_offset
             if offset in known or self._units.overlaps(offset, offset + 1) or fragment.in_damaged:
@@ -602,8 +612,8 @@ class SalvageSearch:
         """Ends of units in front of a run; their beginning is not there. Those of damaged units are rows already."""
         assert self._reassembly is not None
         solved_ends = {unit.end for unit in self._reassembly.units}
-        ends = {(run.source, run.end_position) for run in self._finds.runs}
-        for run in sorted(self._finds.runs, key=lambda run: (run.source, run.position)):
+        ends = {(run.source, run.end_position) for run in self._result.runs}
+        for run in sorted(self._result.runs, key=lambda run: (run.source, run.position)):
             if run.in_damaged or run.physical_offset in solved_ends or (run.source, run.position) in ends:
                 continue
             offset = run.physical_offset

@@ -10,7 +10,8 @@ import pytest
 from planted_faults import patch
 from salvage_rounds import FILE_BYTES, WrittenStore, write_store
 
-from engine.inspection.salvage.sources import image_source, own_sources, walk_store
+from engine.inspection.salvage.searched_files import image_source, own_sources
+from engine.inspection.salvage.store_units import walk_store
 from engine.inspection.snapshot import open_store
 from engine.mapped.image_file import ImageFile
 from engine.mapped.reading import Reading

@@ -10,7 +10,7 @@ import pytest
 from planted_faults import patch
 from salvage_rounds import FILE_BYTES, WrittenStore, salvage, twin_logs, write_store
 
-from engine.inspection.salvage.salvage import COMPLETE
+from engine.inspection.salvage.salvage_search import COMPLETE
 
 
 @pytest.fixture

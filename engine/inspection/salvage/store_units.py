@@ -1,14 +1,11 @@
-"""The bytes that are searched: ranges of the store's own files, images, and what the store holds already."""
+"""The units that a store's own walk of the log reaches: salvage leaves them out."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +15,9 @@ from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6
 from engine.codec.unit_scan import Damage, Stop
 from engine.codec.unit_search import FOLLOWING_BYTES, judge_end
-from engine.errors import CannotRead
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.inspection.snapshot import StoreSnapshot, open_store
-from engine.mapped.image_file import ImageFile
-from engine.mapped.reading import Reading
+from engine.inspection.snapshot import StoreSnapshot
 
 _MAX_WITHOUT_CRC = 1000
 _HOSTS = 128
@@ -32,43 +26,6 @@ _MARK_ROWS = 64
 """Units from one whose number is noted to the next."""
 _STEP_BYTES = 1 << 16
 Int64 = npt.NDArray[np.int64]
-
-
-class Readable(Protocol):
-    """A file whose bytes are searched."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def reads_by_itself(self) -> bool: ...
-
-    def descriptor(self) -> int: ...
-
-    def read(self, position: int, size: int) -> bytes: ...
-
-    def read_into(self, view: memoryview, position: int) -> int: ...
-
-    def extents(self, position: int) -> list[tuple[int, int]]: ...
-
-
-@dataclass(slots=True)
-class Source:
-    """A file and the ranges of it to search. ``start_offset`` is the offset of its first byte in the log; None for an
-    image.
-    """
-
-    file: Readable
-    ranges: list[tuple[int, int]]
-    start_offset: int | None = None
-
-    @property
-    def bytes_to_search(self) -> int:
-        """Bytes in the ranges."""
-        return sum(stop - start for start, stop in self.ranges)
 
 
 @dataclass(slots=True)
@@ -224,78 +181,10 @@ def _add_block(units: StoreUnits, block: UnitColumns) -> None:
         units.doubtful.append((int(offsets[row]), int(block.size[row])))
     gaps = offsets[1:] - stops[:-1]
     breaks = np.flatnonzero(((gaps != 0) & (gaps != units.gap_bytes)) | ~good[1:] | ~good[:-1]) + 1
-    for first, last in zip([0, *breaks.tolist()], [*breaks.tolist(), count], strict=True):
-        if first == last:
+    for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), count], strict=True):
+        if start == stop:
             continue
-        if good[first]:
-            units.add(offsets[first:last], int(stops[last - 1]))
+        if good[start]:
+            units.add(offsets[start:stop], int(stops[stop - 1]))
         else:
-            units.bad += zip(offsets[first:last].tolist(), block.size[first:last].tolist(), strict=True)
-
-
-def own_sources(store: StoreSnapshot, units: StoreUnits) -> list[Source]:
-    """Return the files of the log with the ranges in which the walk found no whole units: damage, units with a wrong
-    CRC, the bytes behind a blank and behind the log's end.
-    """
-    ranges = [(damage.offset, damage.offset + damage.size) for damage in units.damage if not damage.unread]
-    ranges += [(offset, offset + size) for offset, size in [*units.bad, *units.doubtful]]
-    sources = []
-    for file in store.log.files:
-        mine = [(max(start, file.start_offset), min(stop, file.end_offset)) for start, stop in ranges]
-        mine += [(offset, file.end_offset) for offset, _ in units.blanks if file.start_offset <= offset]
-        mine.append((max(units.end_offset, file.start_offset), file.end_offset))
-        own = _merged([(start - file.start_offset, stop - file.start_offset) for start, stop in mine if start < stop])
-        sources.append(Source(file, list(_with_data(file, own)), file.start_offset))
-    return sources
-
-
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, stop in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(merged[-1][1], stop)
-        else:
-            merged.append((start, stop))
-    return merged
-
-
-def _with_data(file: Readable, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of ``ranges`` for which the file system holds data: holes read as zeros."""
-    if not ranges:
-        return
-    try:
-        extents = file.extents(ranges[0][0])
-    except CannotRead:
-        extents = [(0, file.size)]
-    for start, stop in ranges:
-        for data_start, data_stop in extents:
-            if max(start, data_start) < min(stop, data_stop):
-                yield max(start, data_start), min(stop, data_stop)
-
-
-def image_source(image: ImageFile) -> Source:
-    """Return all of an image that holds data."""
-    return Source(image, _merged(image.extents()))
-
-
-def files_of(path: str | Path) -> list[str]:
-    """Return the files to search in ``path``: the log files if it is a store or its log's folder, else ``path``."""
-    if not Path(path).is_dir():
-        return [str(path)]
-    with open_store(path) as store:
-        return [file.path for file in store.log.files]
-
-
-@contextmanager
-def open_images(paths: Iterable[str | Path]) -> Iterator[list[ImageFile]]:
-    """Open everything that :func:`files_of` the paths names, until the end of the block. Raises :class:`CannotRead`."""
-    reading = Reading()
-    images: list[ImageFile] = []
-    try:
-        for path in paths:
-            for file in files_of(path):
-                images.append(ImageFile(file, reading))
-        yield images
-    finally:
-        for image in images:
-            image.close()
+            units.bad += zip(offsets[start:stop].tolist(), block.size[start:stop].tolist(), strict=True)
