@@ -396,6 +396,7 @@ class RemoteWindow(QDialog):
             else:
                 self._show_source(source.start, choose=False)
 
+        self.stop_button.setEnabled(True)
         self.session.read(lambda: self.session.reader().ends(source.queue), done, self._failed)
 
     def stop(self) -> None:

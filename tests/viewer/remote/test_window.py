@@ -126,5 +126,6 @@ def test_an_empty_queue_a_missing_topic_and_no_broker_are_sentences(
 
     monkeypatch.setattr(window.session.reader(), "ends", gone)
     window.refresh()
+    assert window.stop_button.isEnabled(), "a broker that does not answer need not be waited for"
     qtbot.waitUntil(lambda: state_text().startswith("the broker cannot be reached"))
     assert shown_offsets(window), "what was read stays"
