@@ -21,7 +21,7 @@ from viewer.widgets.basics import ElidedLine, Label, PaneHead
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 
-pytestmark = pytest.mark.usefixtures("every_pane")
+with_every_pane = pytest.mark.usefixtures("every_pane")
 
 Run = Callable[[Any], Any]
 Golden = Callable[..., Path]
@@ -40,6 +40,7 @@ async def _until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not come true")
 
 
+@with_every_pane
 def test_windows_get_a_new_style_part_by_part(run: Run, window: MainWindow, golden: Golden, monkeypatch) -> None:
     """The application's style sheet was applied to every widget of all windows at once, so no click was accepted for
     seconds.
@@ -140,6 +141,7 @@ def _late(window: MainWindow) -> list[QWidget]:
     return [item.parent() for item in QWidget.findChildren(window, _Follower) if item.version != theme.version]
 
 
+@with_every_pane
 def test_no_widget_is_updated_in_the_turn_of_the_click_and_all_are_in_the_end(
     run: Run, window: MainWindow, golden: Golden
 ) -> None:
@@ -196,6 +198,7 @@ def test_no_widget_is_updated_in_the_turn_of_the_click_and_all_are_in_the_end(
     run(change())
 
 
+@with_every_pane
 def test_changes_during_the_update_have_the_new_theme(run: Run, window: MainWindow, golden: Golden) -> None:
     """A text, a role and a chip that are set while the window is half updated have the new theme in the end."""
 
@@ -227,6 +230,7 @@ def test_changes_during_the_update_have_the_new_theme(run: Run, window: MainWind
     run(change())
 
 
+@with_every_pane
 def test_a_language_change_runs_step_by_step_despite_other_changes(
     run: Run, window: MainWindow, golden: Golden
 ) -> None:
