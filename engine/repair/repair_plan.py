@@ -30,6 +30,7 @@ from engine.repair import (
     log_damage,
     missing_files,
     pop_rows,
+    queue_begins,
     queue_ends,
     queue_entries,
     replica_tables,
@@ -302,8 +303,9 @@ def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
     repairs = [repair for make in _OF_QUEUES if (repair := make(store, state.findings)) is not None]
     patched_files = {patch.file for repair in repairs for patch in repair.patches}
+    begins = queue_begins.repair_queue_begins(store, state.findings, patched_files)
     ends = queue_ends.repair_queue_ends(store, state.findings, state.kept_to, patched_files)
-    repairs += [ends] if ends is not None else []
+    repairs += [repair for repair in (begins, ends) if repair is not None]
     if not repairs:  # of mended entries in the second turn
         return ext_units.repair_ext_units(store, state.findings)
     if len(repairs) < 2:

@@ -22,6 +22,7 @@ from engine.inspection.check.next_start import StartEffects, of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queue_walk import QueueWalk, RocksdbWalk, Suspect
 from engine.inspection.check.queues import QueueCheck
+from engine.inspection.deleted_first_message import find_stale_first_file
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
@@ -282,7 +283,20 @@ class QueueConsequences:
 
     # -- entry → unit
 
+    def _first_of_deleted(self, walk: QueueWalk) -> Iterator[Finding]:
+        """A broker follows an entry that leads to offset 0 though the log begins later."""
+        if isinstance(walk, RocksdbWalk) or find_stale_first_file(walk.reader, self._least) is None:
+            return
+        text = sentence(
+            "leads to 0, and the log begins at {start:,}: a broker takes the first file that is left, and gives "
+            "consumers bytes of other messages",
+            start=self._least,
+        )
+        evidence = {"queueOffset": 0, "expected": self._least, "found": 0}
+        yield self._of_entry(walk, 0, "CQ04", text, evidence, "warn")
+
     def _entries_without_units(self, walk: QueueWalk) -> Iterator[Finding]:
+        yield from self._first_of_deleted(walk)
         walked_to = walk.first_number if walk.next_number is None else walk.next_number
         walk.skip(min(max(walked_to, walk.first_number), walk.end_number), walk.end_number)
         reported = walk.wrong_count > 0
