@@ -23,6 +23,7 @@ def register(commands: Any) -> None:
         epilog="""Examples:
   storescope view ~/store
   storescope view ~/store --at queue:Orders/0/100
+  storescope view ~/broker-a/store ~/broker-b/store
   storescope view ~/store --at findings --screenshot findings.png""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -32,7 +33,10 @@ def register(commands: Any) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the viewer."""
     parser.add_argument(
-        "store", metavar="STORE", nargs="?", help="a store, a commitlog folder, or one file of a commit log"
+        "store",
+        metavar="STORE",
+        nargs="*",
+        help="a store, a commitlog folder, or one file of a commit log; each further one opens in a tab",
     )
     parser.add_argument(
         "--at",
@@ -78,8 +82,9 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         raise UsageError(
             sentence("--paths-from-config and --ignore-config-paths: expected --config FILE.conf, found none")
         )
-    if args.config is not None and args.store is None:
-        raise UsageError(sentence("--config belongs to one store: expected STORE, found none"))
+    if args.config is not None and len(args.store) != 1:
+        found = str(len(args.store)) if args.store else "none"
+        raise UsageError(sentence("--config belongs to one store: expected STORE, found {found}", found=found))
     config = read_properties(args.config)[0] if args.config else None
     if config is not None:
         config = config.without_paths() if args.ignore_config_paths else config
@@ -95,7 +100,8 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         sys.stderr.write(f"storescope: {words}\n")
         return system_libraries.EXIT_CODE
     start = Start(
-        store=Path(args.store) if args.store else None,
+        store=Path(args.store[0]) if args.store else None,
+        further=tuple(Path(store) for store in args.store[1:]),
         at=args.at,
         screenshot=args.screenshot,
         drive=args.drive,

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.config import MessageStoreConfig
 from viewer.look import assets
@@ -30,7 +30,8 @@ from viewer.shell.crash_notes import take_crash_notes
 from viewer.shell.main_window import MainWindow
 from viewer.shell.single_instance import SecondStart, SecondStartListener, answer, hand_over
 from viewer.shell.system_libraries import explained_instead_of_aborted
-from viewer.shell.windows import all_closed, close_all
+from viewer.shell.tab_window import put_into_tabs
+from viewer.shell.windows import all_closed, close_all, open_tab
 
 QUIET_TIMEOUT_S = 15.0
 """Maximum seconds that ``--screenshot`` waits for short reads after the first rows."""
@@ -44,8 +45,10 @@ class Start:
     """The options of one start, from the command line."""
 
     store: Path | None = None
+    further: tuple[Path, ...] = ()
+    """Stores for further tabs."""
     at: str | None = None
-    """Place to show, in the form of the go-to field."""
+    """Place to show in the first store, in the form of the go-to field."""
     screenshot: Path | None = None
     drive: Path | None = None
     theme: str | None = None
@@ -80,13 +83,15 @@ def main(start: Start) -> int:
         app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
-    if start.may_use_running_window and hand_over(settings.folder, SecondStart(start.store, start.at)):
+    if start.may_use_running_window and hand_over(settings.folder, SecondStart(start.store, start.at, start.further)):
         return 0
     apply_settings(app, settings, start)
     previous_crash_notes = take_crash_notes(settings.folder)
     crash_notes = open_crash_notes(settings.folder)
     window = MainWindow(settings)
     window.remembers = start.screenshot is None and start.drive is None
+    if window.remembers or start.further:
+        put_into_tabs(window)
     window.layouts.first_size(start.size)
     show_choices()
     if previous_crash_notes and window.remembers:
@@ -100,6 +105,7 @@ def main(start: Start) -> int:
     try:
         code = loop.run_until_complete(run(window, start))
     finally:
+        window.window().close()
         window.close()
         with contextlib.suppress(RuntimeError):
             loop.run_until_complete(close_all())
@@ -150,12 +156,16 @@ def apply_settings(app: QApplication, settings: Settings, start: Start) -> None:
 async def run(window: MainWindow, start: Start) -> int:
     """Show the window and do what the command line asks. Return the exit code."""
     closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    close_watcher = _CloseWatcher(window, closed)
-    window.installEventFilter(close_watcher)
+    top = window.window()
+    close_watcher = _CloseWatcher(top, closed)
+    top.installEventFilter(close_watcher)
     store = start.store or (window.workspace.last() if window.remembers else None)
+    tabs = [(path, False) for path in start.further]
+    if start.store is None and store is not None:
+        tabs += window.workspace.last_tabs()
     if store is None:
         window.show_welcome()
-    window.show()
+    top.show()
     second_start_listener = SecondStartListener(window.settings.folder) if window.remembers else None
     if second_start_listener is not None:
         second_start_listener.startReceived.connect(lambda request: answer(window, request))
@@ -164,6 +174,9 @@ async def run(window: MainWindow, start: Start) -> int:
             opened = await window.go_to_text(start.at)
         else:
             opened = await window.open(store, start.at, start.config) if store is not None else True
+        for path, in_front in tabs:
+            if not window.window().isVisible() or open_tab(window, path, front=in_front) is None:
+                break
         if start.screenshot is not None:
             return await take_picture(window, start.screenshot, opened, start.at)
         if start.drive is not None:
@@ -183,7 +196,7 @@ async def take_picture(window: MainWindow, target: Path, opened: bool, at: str |
     """
     await window.settled()
     await window.settled(QUIET_TIMEOUT_S if opened else 1.0, quiet=True)
-    if not window.grab().save(str(target)):
+    if not window.window().grab().save(str(target)):
         sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
         return 3
     if at and window.top.goto.fault:
@@ -224,7 +237,7 @@ async def drive(window: MainWindow, file: Path) -> int:
 class _CloseWatcher(QObject):
     """Ends the run when the window is closed."""
 
-    def __init__(self, window: MainWindow, closed: asyncio.Future[int]) -> None:
+    def __init__(self, window: QWidget, closed: asyncio.Future[int]) -> None:
         super().__init__(window)
         self._closed = closed
 
@@ -242,7 +255,8 @@ class _CloseWatcher(QObject):
 @contextlib.contextmanager
 def _interruptible(window: MainWindow) -> Any:
     """Let Ctrl+C in the terminal close the window. A timer wakes Python, so that it sees the signal."""
-    old_handler = signal.signal(signal.SIGINT, lambda *_: window.close())
+    top = window.window()
+    old_handler = signal.signal(signal.SIGINT, lambda *_: top.close())
     wake_timer = QTimer(window)
     wake_timer.setTimerType(Qt.TimerType.VeryCoarseTimer)
     wake_timer.timeout.connect(lambda: None)
@@ -271,9 +285,11 @@ def open_crash_notes(folder: Path) -> TextIO | None:
 def watch_errors(window: MainWindow, crash_notes: TextIO | None) -> None:
     """Write errors that nothing caught into the crash notes and the status bar. The window stays open."""
 
+    top = window.window()
+
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
-            window.close()
+            top.close()
             return
         text = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(text)

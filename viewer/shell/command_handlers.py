@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from viewer.look.assets import tr
 from viewer.look.theme import desktop_contrast, desktop_still, theme
 from viewer.runtime import places
 from viewer.runtime.places import Place
+from viewer.shell.tab_window import tab_window_of
 from viewer.shell.window_theme import windows_of_program
+from viewer.shell.windows import open_tab
 
 if TYPE_CHECKING:
     from viewer.shell.lab_stores import WindowLab
@@ -89,8 +92,65 @@ def show_logs(window: MainWindow) -> None:
 
 def quit_all() -> None:
     """Close every window. A window whose pipeline still runs asks first and stays open until it is answered."""
+    closing: list[object] = []
     for window in windows_of_program():
+        tabs = tab_window_of(window)
+        if tabs is None:
+            window.ask_close()
+        elif tabs not in closing:
+            closing.append(tabs)
+            tabs.ask_close()
+
+
+def close_tabs(window: MainWindow) -> None:
+    """Close the window with all its tabs."""
+    tabs = tab_window_of(window)
+    if tabs is None:
         window.ask_close()
+    else:
+        tabs.ask_close()
+
+
+def new_tab(window: MainWindow, store: Path | None = None) -> None:
+    """Open ``store``, or the first page, in a new tab."""
+    if open_tab(window, store) is None:
+        window.say(tr("There are too many windows: close one first."))
+
+
+def open_dropped(window: MainWindow, paths: Sequence[Path]) -> None:
+    """Open the first path here if no store is open, and each other one in a new tab."""
+    for path in paths:
+        if window.session is None and not window.opening:
+            window.ask_open(path)
+        else:
+            new_tab(window, path)
+
+
+def reopen_tab(window: MainWindow) -> None:
+    """Open the tab that was closed last, at its place."""
+    tabs = tab_window_of(window)
+    if tabs is not None and tabs.closed_tabs:
+        closed = tabs.closed_tabs.pop()
+        open_tab(window, closed.store, closed.place_text, config=closed.config)
+
+
+def step_tab(window: MainWindow, step: int) -> None:
+    """Show the next (1) or previous (-1) tab."""
+    tabs = tab_window_of(window)
+    if tabs is not None:
+        tabs.step(step)
+
+
+def enabled_tab_commands(window: MainWindow) -> dict[str, bool]:
+    """Return which commands for tabs can run."""
+    tabs = tab_window_of(window)
+    several = tabs is not None and len(tabs.pages) > 1
+    pair = tabs is not None and window.session is not None and tabs.last_other(window) is not None
+    return {
+        "tab.reopen": tabs is not None and bool(tabs.closed_tabs),
+        **dict.fromkeys(("tab.next", "tab.previous", "tab.own"), several),
+        **dict.fromkeys(("tab.compare", "tab.link"), pair),
+    }
 
 
 def ask_directory(window: MainWindow) -> None:

@@ -21,6 +21,7 @@ from viewer.look.theme import theme
 from viewer.shell import command_handlers as do
 from viewer.shell.command_handlers import Parts
 from viewer.shell.menu_strip import Menu, MenuLine
+from viewer.shell.tab_window import move_to_own_window
 from viewer.shell.views import BY_COMMAND, BY_KIND, VIEWS
 from viewer.widgets.basics import icon
 
@@ -110,6 +111,26 @@ COMMANDS = (
         needs=False,
     ),
     Command(
+        "tab.new",
+        words("New tab"),
+        "File",
+        lambda p: do.new_tab(p.window),
+        icon="plus",
+        keys=("Ctrl+N",),
+        needs=False,
+        tip=words("Open another store beside this one, in the same window"),
+        noted=False,
+    ),
+    Command(
+        "tab.reopen",
+        words("Open the closed tab again"),
+        "File",
+        lambda p: do.reopen_tab(p.window),
+        keys=("Ctrl+Alt+Z",),
+        needs=False,
+        noted=False,
+    ),
+    Command(
         "store.dropConfig",
         words("Read the store without its broker.conf"),
         "File",
@@ -142,10 +163,19 @@ COMMANDS = (
     Command("live.export", words("Export the samples of the positions…"), "File", IN_FRONT, group=1),
     Command(
         "window.close",
-        words("Close the window"),
+        words("Close this tab or window"),
         "File",
         lambda p: p.workspace.close(),
         keys=("Ctrl+W",),
+        needs=False,
+        group=2,
+        tip=words("Closes the tab in front, and the window with its last tab"),
+    ),
+    Command(
+        "window.closeTabs",
+        words("Close the window with all tabs"),
+        "File",
+        lambda p: do.close_tabs(p.window),
         needs=False,
         group=2,
     ),
@@ -848,6 +878,52 @@ COMMANDS = (
         noted=False,
     ),
     Command(
+        "tab.next",
+        words("Next tab"),
+        "Window",
+        lambda p: do.step_tab(p.window, 1),
+        keys=("Ctrl+PgDown", "Ctrl+Tab"),
+        needs=False,
+        submenu=words("Tabs"),
+        noted=False,
+    ),
+    Command(
+        "tab.previous",
+        words("Previous tab"),
+        "Window",
+        lambda p: do.step_tab(p.window, -1),
+        keys=("Ctrl+PgUp", "Ctrl+Shift+Tab"),
+        needs=False,
+        submenu=words("Tabs"),
+        noted=False,
+    ),
+    Command(
+        "tab.own",
+        words("Move this tab to a window of its own"),
+        "Window",
+        lambda p: move_to_own_window(p.window),
+        needs=False,
+        submenu=words("Tabs"),
+        noted=False,
+    ),
+    Command(
+        "tab.compare",
+        words("Compare with the store of the last tab"),
+        "Window",
+        lambda p: p.workspace.comparison.show_last_tab_on_one_page(),
+        keys=("Ctrl+Alt+Q",),
+        submenu=words("Tabs"),
+        tip=words("With the tab that was in front before this one, on one page"),
+    ),
+    Command(
+        "tab.link",
+        words("Link with the store of the last tab, side by side"),
+        "Window",
+        lambda p: p.workspace.comparison.link_last_tab(),
+        submenu=words("Tabs"),
+        tip=words("Moves that tab to a window beside this one; both go to the same place of the log"),
+    ),
+    Command(
         "compare.open",
         words("Compare with another store…"),
         "Window",
@@ -1061,6 +1137,7 @@ def enable_actions(parts: Parts) -> None:
         "store.dropConfig": is_open and window.session is not None and window.session.config is not None,
         **parts.lab.enabled_commands(),
         **parts.workspace.edits.able(),
+        **do.enabled_tab_commands(window),
     }
     front = window.view if is_open or alone else ""
     for command in COMMANDS:

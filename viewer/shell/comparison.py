@@ -17,7 +17,8 @@ from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
-from viewer.shell.windows import open_beside
+from viewer.shell.tab_window import move_to_own_window, tab_window_of
+from viewer.shell.windows import open_beside, put_beside
 from viewer.widgets.record_state import State
 
 if TYPE_CHECKING:
@@ -99,18 +100,44 @@ class Comparison:
 
     def begin(self, store: Path) -> MainWindow | None:
         """Open ``store`` beside this window and tie both windows."""
-        window = self._window
         other_window = open_beside(self._window, store, "log", tied=True)
         if other_window is None:
             return None
+        self._tie(other_window)
+        return other_window
+
+    def _tie(self, other_window: MainWindow) -> None:
         self._untie_previous()
         self.other_window = other_window
-        other_window.workspace.comparison.other_window = window
+        other_window.workspace.comparison.other_window = self._window
         other_window.destroyed.connect(lambda: self._on_destroyed(other_window))
         other_window.opened.connect(lambda: self._on_opened(other_window))
         self.show_tie()
         other_window.opened.connect(other_window.workspace.comparison.show_tie)
-        return other_window
+
+    def link(self, other_window: MainWindow) -> None:
+        """Move the tab of ``other_window`` to a window beside this one, and tie both."""
+        if other_window.session is None or move_to_own_window(other_window) is None:
+            return
+        other_window.workspace.comparison.untie()
+        put_beside(self._window, other_window, tied=True)
+        self._tie(other_window)
+        other_window.workspace.comparison.show_tie()
+        self._on_opened(other_window)
+
+    def link_last_tab(self) -> None:
+        """Link with the tab that was in front before this one."""
+        tabs = tab_window_of(self._window)
+        other_window = tabs.last_other(self._window) if tabs is not None else None
+        if other_window is not None:
+            self.link(other_window)
+
+    def show_last_tab_on_one_page(self) -> None:
+        """Show the store of the tab that was in front before this one beside the store of this window, on one page."""
+        tabs = tab_window_of(self._window)
+        other_window = tabs.last_other(self._window) if tabs is not None else None
+        if other_window is not None:
+            self.show_on_one_page(Path(other_window.store_path))
 
     def _untie_previous(self) -> None:
         """Untie the window that was tied before; it stays open."""
@@ -331,7 +358,10 @@ def _show_differences(
 
     def show_in(store_window: MainWindow, place: Place) -> None:
         store_window.go(place)
-        store_window.raise_()
+        tabs = tab_window_of(store_window)
+        if tabs is not None:
+            tabs.show_page(store_window)
+        store_window.window().raise_()
 
     box = DifferencesBox(window, session, other_session, window.say)
     box.placeRequested.connect(lambda place: show_in(window, place))

@@ -99,7 +99,7 @@ class Layout:
     def tie(self, on: bool) -> None:
         """Share the screen with another window, so that a narrow half is enough; or use the whole screen again."""
         self.tied = on
-        self._window.setMinimumSize(*(MIN_TIED_WINDOW_SIZE if on else MIN_WINDOW_SIZE))
+        self._window.window().setMinimumSize(*(MIN_TIED_WINDOW_SIZE if on else MIN_WINDOW_SIZE))
         self.fit()
         if not on:
             QTimer.singleShot(0, self._window, self.keep_inside)
@@ -111,22 +111,22 @@ class Layout:
 
     def first_size(self, size: tuple[int, int] | None) -> None:
         """Set the window's size: the requested one, the last one, or the default."""
-        window = self._window
+        window, top = self._window, self._window.window()
         if size is not None:
-            window.resize(*size)
-        elif not window.remembers or not window.restoreGeometry(window.settings.geometry):
-            window.resize(*FIRST_SIZE)
+            top.resize(*size)
+        elif not window.remembers or not top.restoreGeometry(window.settings.geometry):
+            top.resize(*FIRST_SIZE)
         if window.remembers:
             for wait in FRAME_MS:
                 QTimer.singleShot(wait, window, self.keep_inside)
 
     def keep_inside(self) -> None:
         """Move the window, with its frame, inside the screen. Do nothing if the screen is too small."""
-        window = self._window
-        room, frame = window.screen().availableGeometry(), window.frameGeometry()
+        top = self._window.window()
+        room, frame = top.screen().availableGeometry(), top.frameGeometry()
         fits = room.width() >= MIN_WINDOW_SIZE[0] and room.height() >= MIN_WINDOW_SIZE[1]
-        if fits and not window.isMaximized() and not room.contains(frame):
-            window.setGeometry(inside(frame, room).marginsRemoved(margins_of(window)))
+        if fits and not top.isMaximized() and not room.contains(frame):
+            top.setGeometry(inside(frame, room).marginsRemoved(margins_of(top)))
 
     def resized(self, old_width: int) -> None:
         """Fit the window after a change of size. It was ``old_width`` px wide."""
@@ -187,7 +187,7 @@ class Layout:
     def write(self) -> None:
         """Write the noted positions into the settings."""
         if self._window.remembers:
-            self._window.settings.geometry = self._window.saveGeometry()
+            self._window.settings.geometry = self._window.window().saveGeometry()
             for name, state in self._states.items():
                 self._window.settings.set_splitter(name, state)
 
@@ -210,7 +210,7 @@ class Layout:
         window = self._window
         self._states.clear()
         window.settings.reset_layout()
-        window.resize(*FIRST_SIZE)
+        window.window().resize(*FIRST_SIZE)
         window.rebuild()
         self._default_side()
 

@@ -28,7 +28,7 @@ from viewer.runtime.place_search import NothingFound
 from viewer.runtime.places import History, Place, Search, UnknownPlace
 from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession, straight_path
-from viewer.shell.command_handlers import Parts, tick, wire
+from viewer.shell.command_handlers import Parts, open_dropped, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.crumbs import crumbs_of, siblings
 from viewer.shell.error_page import error_page
@@ -58,9 +58,12 @@ ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
 
 
 class MainWindow(QMainWindow):
-    """``opened`` when a store is shown, ``failed(str)`` when one could not be opened."""
+    """``opened`` when a store is shown, ``failed(str)`` when one could not be opened, ``storeNamed`` when the path or
+    the language changed. It is a window of its own or the page of a tab (:class:`TabWindow`).
+    """
 
     opened = Signal()
+    storeNamed = Signal()
     failed = Signal(str)
 
     jobs: Jobs
@@ -94,6 +97,7 @@ class MainWindow(QMainWindow):
         self.parts = Parts(self, self.workspace, self.lab, self.layouts, self.changes)
         self._palette: PaletteBox | None = None
         self._opening: Path | None = None
+        self._failed_path = ""
         self.setObjectName("mainWindow")
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
@@ -150,6 +154,7 @@ class MainWindow(QMainWindow):
         self.layouts.fit()
         self.status.zone.setText(f"UTC{zone_text()}")
         self.say(tr("Ready"))
+        self.storeNamed.emit()
 
     def pane(self, view: str, *, ahead: bool = False) -> Pane:
         """Return the pane of a view, making it if needed. With ``ahead`` it is dressed in a later turn of the loop."""
@@ -215,6 +220,8 @@ class MainWindow(QMainWindow):
         """
         self.close_store()
         path = self._opening = straight_path(path)
+        self._failed_path = ""
+        self.storeNamed.emit()
         self.say(tr("Opening {path}", path=str(path)))
         try:
             source = await self.workspace.taken(path)
@@ -264,6 +271,13 @@ class MainWindow(QMainWindow):
         """True while a store is being opened and is not shown yet."""
         return self._opening is not None
 
+    @property
+    def store_path(self) -> str:
+        """The path of the store that is open, being opened, or could not be opened. Empty on the first page."""
+        if self.session is not None:
+            return self.session.shown_path
+        return str(self._opening) if self._opening is not None else self._failed_path
+
     def _attach(self) -> None:
         """Give the session to every widget that shows it."""
         session = self.session
@@ -276,6 +290,7 @@ class MainWindow(QMainWindow):
         self.changes.show_patches()
         self.pages.setCurrentIndex(0)
         self.enable()
+        self.storeNamed.emit()
 
     def let_go(self) -> None:
         """Take the store away from every view. The session stays open."""
@@ -313,13 +328,13 @@ class MainWindow(QMainWindow):
 
     def show_welcome(self) -> None:
         """Show the page without a store."""
+        self._failed_path = ""
         self._show_page(welcome_page(self))
-        self.setWindowTitle("Storescope")
         self.say(tr("Ready"))
 
     def show_error(self, path: Path, words: str, config: MessageStoreConfig | None = None) -> None:
         """Show the page that says what was found instead of a store."""
-        self.error_words = words
+        self.error_words, self._failed_path = words, str(path)
         self._show_page(error_page(self, path, words, config))
         self.say(tr("Not opened: {path}", path=str(path)))
         self.failed.emit(words)
@@ -335,6 +350,8 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
         self.strip.show_store("")
+        self.setWindowTitle("Storescope")
+        self.storeNamed.emit()
         self.enable()
 
     async def open_sample(self, sample: Sample) -> None:
@@ -572,6 +589,12 @@ class MainWindow(QMainWindow):
         """Leave some widgets out if the window is narrow, and show them again if it is wide."""
         self.layouts.fit()
 
+    def came_to_front(self) -> None:
+        """Show what was appended to the store while another tab was in front."""
+        if self.session is not None:
+            self.changes.tailed()
+        self.enable()
+
     def tie(self, on: bool) -> None:
         """Share the screen with another window, or use it alone again."""
         self.layouts.tie(on)
@@ -590,6 +613,9 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Save the layout, stop the work, close the store."""
+        if self.closed:  # the page of a tab gets the event again at the end of the program
+            super().closeEvent(event)
+            return
         self.workspace.keep_all()
         self.closed = True
         self.workspace.comparison.untie()
@@ -627,7 +653,7 @@ class _ZoomFilter(QObject):
 
 
 class _DropFilter(QObject):
-    """Opens a file or directory that is dropped anywhere on the window."""
+    """Opens files or directories that are dropped anywhere on the window."""
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
@@ -639,12 +665,12 @@ class _DropFilter(QObject):
         """Watch for dragging and dropping only."""
         if isinstance(event, QDropEvent) and event.type() in {QEvent.Type.DragEnter, QEvent.Type.Drop}:
             urls = event.mimeData().urls()
-            if len(urls) != 1 or not urls[0].isLocalFile():
+            if not urls or not all(url.isLocalFile() for url in urls):
                 return False
             event.acceptProposedAction()
             self._hot(event.type() == QEvent.Type.DragEnter)
             if event.type() == QEvent.Type.Drop:
-                self._window.ask_open(Path(urls[0].toLocalFile()))
+                open_dropped(self._window, [Path(url.toLocalFile()) for url in urls])
             return True
         if event.type() == QEvent.Type.DragLeave:
             self._hot(False)

@@ -39,6 +39,8 @@ class Session:
     size: tuple[int, int] = (0, 0)
     layout: Mapping[str, bytes] = field(default_factory=dict)
     saved: int = 0
+    in_front: bool = True
+    """False if another tab was in front."""
 
 
 def to_text(session: Session) -> str:
@@ -56,6 +58,7 @@ def to_text(session: Session) -> str:
         "bookmarks": records(session.bookmarks),
         "window": {
             "size": list(session.size),
+            "inFront": session.in_front,
             "splitters": {name: base64.b64encode(state).decode("ascii") for name, state in session.layout.items()},
         },
     }
@@ -92,6 +95,7 @@ def from_text(text: str, file: str) -> Session:
         size=_window_size(window.get("size")),
         layout=_layout(window.get("splitters")),
         saved=fields["saved"] if isinstance(fields.get("saved"), int) else 0,
+        in_front=window.get("inFront") is not False,
     )
 
 

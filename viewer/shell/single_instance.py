@@ -23,7 +23,8 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.look.assets import tr
 from viewer.runtime.store_session import straight_path
-from viewer.shell.windows import open_beside, windows
+from viewer.shell.tab_window import tab_window_of
+from viewer.shell.windows import open_beside, open_tab, windows
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
@@ -36,14 +37,19 @@ ACCEPTED = b"taken\n"
 
 @dataclass(frozen=True, slots=True)
 class SecondStart:
-    """The request of a second start: a store (None: only the window) and a place in it."""
+    """The request of a second start: a store (None: only the window), a place in it, and stores for further tabs."""
 
     store: Path | None = None
     at: str | None = None
+    further: tuple[Path, ...] = ()
 
     def line(self) -> bytes:
         """Return the request as the line that is sent."""
-        message = {"store": str(self.store.absolute()) if self.store is not None else None, "at": self.at}
+        message = {
+            "store": str(self.store.absolute()) if self.store is not None else None,
+            "at": self.at,
+            "further": [str(store.absolute()) for store in self.further],
+        }
         return json.dumps(message).encode() + b"\n"
 
 
@@ -55,7 +61,9 @@ def read_line(line: bytes) -> SecondStart | None:
         return None
     match message:
         case {"store": str() | None as store, "at": str() | None as place_text}:
-            return SecondStart(Path(store) if store else None, place_text)
+            further = message.get("further", [])
+            if isinstance(further, list) and all(isinstance(path, str) for path in further):
+                return SecondStart(Path(store) if store else None, place_text, tuple(map(Path, further)))
     return None
 
 
@@ -152,6 +160,8 @@ def answer(window: MainWindow, request: SecondStart) -> MainWindow:
     If a window shows the store already, it is used. Another store opens in the first window if that is empty,
     otherwise in a new window.
     """
+    if window.closed:  # its tab was closed, and another one is open
+        window = next((candidate for candidate in windows() if not candidate.closed), window)
     shown = window
     if request.store is not None:
         showing = next((candidate for candidate in (window, *windows()) if shows_store(candidate, request.store)), None)
@@ -166,6 +176,9 @@ def answer(window: MainWindow, request: SecondStart) -> MainWindow:
             shown = beside if beside is not None else window
             if beside is None:
                 window.say(tr("There are too many windows: close one first."))
+    for store in request.further:
+        if open_tab(shown, store, front=False) is None:
+            window.say(tr("There are too many windows: close one first."))
     raise_window(shown)
     return shown
 
@@ -177,9 +190,12 @@ def shows_store(window: MainWindow, store: Path) -> bool:
 
 
 def raise_window(window: MainWindow) -> None:
-    """Bring the window to the front. If the desktop refuses, mark it in the task bar."""
-    window.setWindowState((window.windowState() & ~Qt.WindowState.WindowMinimized) | Qt.WindowState.WindowActive)
-    window.show()
-    window.raise_()
-    window.activateWindow()
-    QApplication.alert(window)
+    """Bring the window, and its tab, to the front. If the desktop refuses, mark it in the task bar."""
+    tabs, top = tab_window_of(window), window.window()
+    if tabs is not None:
+        tabs.show_page(window)
+    top.setWindowState((top.windowState() & ~Qt.WindowState.WindowMinimized) | Qt.WindowState.WindowActive)
+    top.show()
+    top.raise_()
+    top.activateWindow()
+    QApplication.alert(top)

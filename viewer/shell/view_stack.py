@@ -42,6 +42,7 @@ class ViewStack(QStackedWidget):
     def setCurrentWidget(self, view: QWidget) -> None:
         """Bring ``view`` to the front: its background at once, its parts in the next turns of the loop."""
         if view is self.currentWidget():
+            self._laid_out.add(view)
             return
         self._turns.finish()
         if self.isVisible() and view in self._laid_out:

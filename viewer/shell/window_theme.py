@@ -112,7 +112,9 @@ class WindowTheme(QObject):
         return was_held
 
     def holds(self, widget: QWidget | None) -> bool:
-        """Return True if ``widget`` is the window or is inside it."""
+        """Return True if ``widget`` is the window or is inside it, or is the window of tabs that shows it."""
+        if widget is not None and widget is self._window.window():
+            return self._window.isVisible()
         while widget is not None and widget is not self._window:
             widget = widget.parentWidget()
         return widget is not None

@@ -1,7 +1,7 @@
-"""Further windows: a link that is opened with Shift shows its place in a new window beside the old one.
+"""Further windows and tabs: a link that is opened with Shift shows its place in a new window beside the old one.
 
-All windows live in one process and share the settings; only the first remembers sizes. Each has its own session,
-so closing a window closes nothing in another.
+All windows and tabs live in one process and share the settings; only the first remembers sizes. Each has its own
+session, so closing a window or a tab closes nothing in another.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.shell.layout import MIN_WINDOW_SIZE, beside, margins_of
+from viewer.shell.tab_window import put_into_tabs, tab_window_of
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -27,7 +28,7 @@ _open: list[MainWindow] = []
 
 
 def windows() -> tuple[MainWindow, ...]:
-    """Return the windows beside the first."""
+    """Return the windows and tabs beside the first."""
     return tuple(_open)
 
 
@@ -48,32 +49,66 @@ def open_beside(
     """
     if len(_open) >= MAX_WINDOWS:
         return None
-    new_window = window.another()
-    new_window.remembers = False
+    new_window = _make(window)
     new_window.lender = window.topic_colours if tied or lends else None
-    for member in (window, new_window) if tied else ():
-        member.tie(True)
-    _place(window, new_window, tied=tied)
-    new_window.installEventFilter(_Forgetter(new_window))
-    _open.append(new_window)
-    new_window.show()
+    if tab_window_of(window) is not None:
+        put_into_tabs(new_window)
+    put_beside(window, new_window, tied=tied)
+    new_window.window().show()
     new_window.jobs.start(new_window.open(store, place_text, config))
     return new_window
 
 
-def _place(window: MainWindow, second: MainWindow, *, tied: bool) -> None:
-    """Put ``second`` beside the first window, inside the screen. Do nothing if the screen is too small."""
-    room = window.screen().availableGeometry()
-    second.resize(window.size())
+def open_tab(
+    window: MainWindow,
+    store: Path | None = None,
+    place_text: str | None = None,
+    *,
+    config: MessageStoreConfig | None = None,
+    front: bool = True,
+) -> MainWindow | None:
+    """Open ``store`` in a new tab of the window of ``window``; without a store show the first page there.
+
+    Returns None if :data:`MAX_WINDOWS` windows and tabs are open beside the first. With ``front`` the tab is shown.
+    """
+    if len(_open) >= MAX_WINDOWS:
+        return None
+    tabs, page = put_into_tabs(window), _make(window)
+    tabs.add(page, front=front)
+    if store is None:
+        page.show_welcome()
+    else:
+        page.jobs.start(page.open(store, place_text, config))
+    return page
+
+
+def _make(window: MainWindow) -> MainWindow:
+    """Return a new window that is in the list until it closes."""
+    new_window = window.another()
+    new_window.remembers = False
+    new_window.installEventFilter(_Forgetter(new_window))
+    _open.append(new_window)
+    return new_window
+
+
+def put_beside(window: MainWindow, second: MainWindow, *, tied: bool) -> None:
+    """Put the window of ``second`` beside the first one, inside the screen. Do nothing if the screen is too small.
+
+    ``tied``: both are small enough to share the screen.
+    """
+    for member in (window, second) if tied else ():
+        member.tie(True)
+    top, second_top, room = window.window(), second.window(), window.screen().availableGeometry()
+    second_top.resize(top.size())
     if room.width() < MIN_WINDOW_SIZE[0] or room.height() < MIN_WINDOW_SIZE[1]:
         return
-    edge = margins_of(window)
-    window_frame, second_frame = beside(window.frameGeometry(), room, tied=tied)
-    if window_frame != window.frameGeometry():
-        if window.isMaximized():
-            window.showNormal()
-        window.setGeometry(window_frame.marginsRemoved(edge))
-    second.setGeometry(second_frame.marginsRemoved(edge))
+    edge = margins_of(top)
+    window_frame, second_frame = beside(top.frameGeometry(), room, tied=tied)
+    if window_frame != top.frameGeometry():
+        if top.isMaximized():
+            top.showNormal()
+        top.setGeometry(window_frame.marginsRemoved(edge))
+    second_top.setGeometry(second_frame.marginsRemoved(edge))
 
 
 def show_beside(window: MainWindow, place: Place) -> MainWindow | None:

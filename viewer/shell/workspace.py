@@ -6,6 +6,7 @@ Each window has one :class:`Workspace`. It stores its data in the settings' fold
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -29,8 +30,9 @@ from viewer.shell.lab_stores import running_in_words
 from viewer.shell.open_other import StoreToOpen, kind_of, take
 from viewer.shell.repair_dock import RepairPlace
 from viewer.shell.session_file import Session
+from viewer.shell.tab_window import tab_window_of
 from viewer.shell.undo import Edits
-from viewer.shell.windows import show_beside
+from viewer.shell.windows import MAX_WINDOWS, show_beside
 from viewer.widgets.focus import set_reading_order
 
 if TYPE_CHECKING:
@@ -327,7 +329,7 @@ class Workspace:
     def _take_up(self, saved_session: Session) -> None:
         window = self._window
         if window.remembers and saved_session.size != (0, 0):
-            window.resize(*saved_session.size)
+            window.window().resize(*saved_session.size)
         self._layouts.take(saved_session.layout)
         for text in saved_session.places:
             place = _place(text)
@@ -359,7 +361,7 @@ class Workspace:
             bookmarks=marks.list,
             notes=marks.notes,
             filter=log_pane.filter.field.text().strip() if log_pane is not None else "",
-            size=(window.width(), window.height()),
+            size=(window.window().width(), window.window().height()),
             layout=self._layouts.states(),
             saved=round(time.time() * 1000),
         )
@@ -440,14 +442,22 @@ class Workspace:
             self.cluster.close()
 
     def keep_last(self) -> None:
-        """Save the session for the next start."""
-        window = self._window
-        content = self.session() if window.remembers and window.settings.restore else None
-        file = window.settings.folder / LAST
-        try:
+        """Save the sessions of all tabs of the window for the next start."""
+        window, tabs = self._window, tab_window_of(self._window)
+        if not window.remembers or (tabs is not None and tabs.is_closing):
+            return
+        pages = tabs.pages if tabs is not None else [window]
+        sessions = []
+        for page in pages if window.settings.restore else []:
+            content = self.session() if page is window else page.workspace.session()
             if content is not None:
-                session_file.write(file, content)
-            elif window.remembers:
+                is_in_front = tabs is None or page is tabs.current
+                sessions.append(replace(content, in_front=is_in_front))
+        folder = window.settings.folder
+        try:
+            for file, session in zip(_last_files(folder), sessions, strict=False):
+                session_file.write(file, session)
+            for file in _last_files(folder)[len(sessions) :]:
                 file.unlink(missing_ok=True)
         except OSError as error:
             self._failed(error)
@@ -462,6 +472,16 @@ class Workspace:
         except (StoreError, OSError):
             return None
         return file
+
+    def last_tabs(self) -> list[tuple[Path, bool]]:
+        """Return the sessions of the further tabs to begin with, each with True if its tab was in front."""
+        sessions = []
+        for file in _last_files(self._window.settings.folder)[1:]:
+            try:
+                sessions.append((file, session_file.read(file).in_front))
+            except (StoreError, OSError):
+                continue
+        return sessions
 
     def choose_restore(self) -> None:
         """Toggle whether the next start restores the session."""
@@ -573,6 +593,11 @@ class Workspace:
         self._last_finding = finding
         window.go(place)
         window.say(f"{finding.id} {title(finding)}")
+
+
+def _last_files(folder: Path) -> list[Path]:
+    """Return the files of the last sessions, one for each tab."""
+    return [folder / LAST, *(folder / f"last-{n}{session_file.SUFFIX}" for n in range(2, MAX_WINDOWS + 2))]
 
 
 def apply_filter(window: MainWindow, text: str) -> None:

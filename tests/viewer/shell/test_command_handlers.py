@@ -249,7 +249,10 @@ def test_another_store_is_chosen_beside_the_last_one_and_opened(
 
 def test_every_window_is_asked_whether_it_may_close(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers: list[int] = []
-    windows = [SimpleNamespace(ask_close=lambda number=number: numbers.append(number)) for number in range(3)]
+    windows = [
+        SimpleNamespace(ask_close=lambda number=number: numbers.append(number), window=lambda: None)
+        for number in range(3)
+    ]
     monkeypatch.setattr(module, "windows_of_program", lambda: windows)
     quit_all()
     assert numbers == [0, 1, 2]

@@ -105,7 +105,8 @@ def test_a_triggered_command_runs_and_is_logged(window: MainWindow, monkeypatch)
 def test_without_a_store_only_independent_commands_are_enabled(window: MainWindow) -> None:
     window.show_welcome()
     able = {command.id for command in COMMANDS if window.actions_by_id[command.id].isEnabled()}
-    assert able == {command.id for command in COMMANDS if not command.needs and command.does is not None}
+    of_tabs = {"tab.reopen", "tab.next", "tab.previous", "tab.own"}  # they need another tab
+    assert able == {c.id for c in COMMANDS if not c.needs and c.does is not None} - of_tabs
 
 
 def test_key_caps_are_the_labels_of_keys() -> None:
