@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QListWidget
 from walker import Run, Walker
 
 from viewer.shell.command_handlers import show_choices
-from viewer.shell.named_layouts import ChooseBox, SaveBox
+from viewer.shell.named_layouts import BUILT_IN, ChooseBox, SaveBox
 
 pytestmark = pytest.mark.journey
 
@@ -36,7 +36,7 @@ def test_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker: Walke
         return box, widget
 
     def names(shown: QListWidget) -> list[str]:
-        return [shown.item(n).text() for n in range(shown.count())]
+        return [shown.item(n).text() for n in range(len(BUILT_IN), shown.count())]
 
     async def walk() -> None:
         await walker.open(orders)
@@ -53,7 +53,7 @@ def test_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker: Walke
         await save("log alone")
         _, shown = await choose()
         assert names(shown) == ["wide tree", "log alone"]
-        shown.setCurrentRow(0)
+        shown.setCurrentRow(len(BUILT_IN))
         walker.press(shown, Qt.Key.Key_Return)
         await walker.rest()
         await walker.until(lambda: not window.findChildren(ChooseBox), "the box has gone")
@@ -61,21 +61,28 @@ def test_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker: Walke
         assert abs(window.side.width() - width) <= 2
         assert walker.action("view.tree").isChecked()
         _, shown = await choose()
-        shown.setCurrentRow(1)
+        shown.setCurrentRow(len(BUILT_IN) + 1)
         walker.press(shown, Qt.Key.Key_Return)
         await walker.rest()
         assert (window.view, window.side.isVisible()) == ("log", False)
         await walker.act("layout.reset")
         box, shown = await choose()
         assert names(shown) == ["wide tree", "log alone"], "the reset leaves what was saved"
-        shown.setCurrentRow(1)
+        shown.setCurrentRow(len(BUILT_IN) + 1)
         box.forget.click()
         assert names(shown) == ["wide tree"]
+        shown.setCurrentRow(len(BUILT_IN))
+        box.new_name.setText("wide")
+        box.rename.click()
+        assert names(shown) == ["wide"]
         box.forget.click()
         assert names(shown) == []
-        assert not box.use.isEnabled()
-        assert "No layout was saved yet." in walker.texts(box)
+        assert not box.forget.isEnabled(), "the profiles of the program stay"
         box.reject()
+        await walker.act("profile.student")
+        assert window.view == "positions"
+        await walker.act("profile.developer")
+        assert window.view == "log"
         window.settings.tree_shown = True
 
     run(walk())

@@ -76,11 +76,10 @@ class HistogramBar(QObject):
 
     def _choose(self, is_shown: bool, shows_bytes: bool) -> None:
         if self.settings is not None:
-            self.settings.histogram_shown, self.settings.histogram_bytes = is_shown, shows_bytes
-        for bar in list(_bars):
-            if bar is self or (self.settings is not None and bar.settings is self.settings):
-                bar.strip.setVisible(is_shown)
-                bar.strip.set_bytes(shows_bytes)
+            show_histograms(self.settings, is_shown=is_shown, shows_bytes=shows_bytes)
+        else:
+            self.strip.setVisible(is_shown)
+            self.strip.set_bytes(shows_bytes)
 
     def _narrow(self, term: str) -> None:
         before = self._filter
@@ -101,3 +100,12 @@ class HistogramBar(QObject):
 
 
 _bars: weakref.WeakSet[HistogramBar] = weakref.WeakSet()
+
+
+def show_histograms(settings: Settings, *, is_shown: bool, shows_bytes: bool) -> None:
+    """Show or hide the time histogram in every view, now and for the next start."""
+    settings.histogram_shown, settings.histogram_bytes = is_shown, shows_bytes
+    for bar in list(_bars):
+        if bar.settings is settings:
+            bar.strip.setVisible(is_shown)
+            bar.strip.set_bytes(shows_bytes)

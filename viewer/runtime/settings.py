@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,18 @@ class RecentStore:
 
 @dataclass(frozen=True, slots=True)
 class NamedLayout:
-    """A layout with a name: the view in front, whether the tree is shown, and the states of the splitters."""
+    """A profile: a layout with a name.
+
+    It has the view in front, whether the tree is shown, the states of the splitters, the columns of tables by the
+    table's name, and whether the time histogram is shown (None: as it is).
+    """
 
     name: str
     view: str
     tree: bool
     states: dict[str, bytes]
+    columns: dict[str, Any] = field(default_factory=dict)
+    histogram: bool | None = None
 
 
 class Settings:
@@ -426,10 +432,18 @@ def default_cache() -> Path:
 def _named_layout(item: object) -> NamedLayout | None:
     """A layout as it was kept; None where it cannot be read."""
     match item:
-        case {"name": str(name), "view": str(view), "tree": bool(tree), "states": dict(states)} if name:
+        case {"name": str(name), "view": str(view), "tree": bool(tree), "states": dict(states), **rest} if name:
             try:
                 read = {str(part): base64.b64decode(state, validate=True) for part, state in states.items()}
             except (ValueError, TypeError):
                 return None
-            return NamedLayout(name, view, tree, read)
+            columns, histogram = rest.get("columns"), rest.get("histogram")
+            return NamedLayout(
+                name,
+                view,
+                tree,
+                read,
+                columns if isinstance(columns, dict) else {},
+                histogram if isinstance(histogram, bool) else None,
+            )
     return None

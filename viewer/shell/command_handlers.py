@@ -294,17 +294,24 @@ def reset_layout(parts: Parts) -> None:
 
 
 def save_layout(parts: Parts) -> None:
-    """Ask for a name and save the layout under it."""
+    """Ask for a name and save the layout as a profile under it."""
     from viewer.shell.named_layouts import ask_save
 
     ask_save(parts.window, parts.layouts)
 
 
 def choose_layout(parts: Parts) -> None:
-    """Show the saved layouts."""
+    """Show the profiles."""
     from viewer.shell.named_layouts import ask_choose
 
     ask_choose(parts.window, parts.layouts)
+
+
+def use_profile(parts: Parts, name: str) -> None:
+    """Use a profile that comes with the program."""
+    from viewer.shell.named_layouts import use_built_in
+
+    use_built_in(parts.window, parts.layouts, name)
 
 
 def show_operations(parts: Parts) -> None:
