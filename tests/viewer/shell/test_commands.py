@@ -172,6 +172,18 @@ def test_the_view_menu_begins_with_all_views_in_the_order_of_the_rail(window):
     assert [view.kind for view in VIEWS if view.kind in shown] == shown
 
 
+def test_no_menu_has_more_than_fifteen_lines(run, window, golden):
+    """In the Log, View had 35 lines, Edit 26 and Go 25. Nobody finds a command in such a list."""
+    run(window.open(golden("broker-orders")))
+    run(window.settled())
+    for view in ("log", "positions", "lab", "cluster", "requests"):
+        window.show_view(view)
+        for menu in window.strip.findChildren(QMenu):
+            menu.aboutToShow.emit()
+            lines = [action for action in menu.actions() if action.isVisible() and not action.isSeparator()]
+            assert len(lines) <= 15, (view, menu.objectName())
+
+
 def test_a_submenu_without_enabled_commands_is_hidden(run, window, golden):
     run(window.open(golden("broker-orders")))
     run(window.settled())
