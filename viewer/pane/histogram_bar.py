@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
+from shiboken6 import isValid
 
 from viewer.pane.histogram_feed import HistogramFeed
 from viewer.pane.time_histogram import TimeHistogram
@@ -106,6 +107,6 @@ def show_histograms(settings: Settings, *, is_shown: bool, shows_bytes: bool) ->
     """Show or hide the time histogram in every view, now and for the next start."""
     settings.histogram_shown, settings.histogram_bytes = is_shown, shows_bytes
     for bar in list(_bars):
-        if bar.settings is settings:
+        if bar.settings is settings and isValid(bar.strip):  # that of a view that was made again may still be here
             bar.strip.setVisible(is_shown)
             bar.strip.set_bytes(shows_bytes)
