@@ -218,7 +218,7 @@ class SendBox(QDialog):
         if kind == FILE:
             path = Path(self.file.text().strip())
             if path.stat().st_size > MAX_BODY_BYTES:
-                raise _Missing(tr("The file is longer than {n:,} bytes, more than a broker takes.", n=MAX_BODY_BYTES))
+                raise _Missing(tr("The file is longer than a broker takes: at most 4 MiB."))
             body = path.read_bytes()
         elif kind == HEX:
             try:
