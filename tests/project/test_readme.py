@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import readme
+from ssh_stand_in import install_stand_in, on_machine
 
 import engine.cli.main
 from engine.config import MessageStoreConfig, read_properties
@@ -34,6 +35,8 @@ EXECUTED_ELSEWHERE = ("storescope bench", "storescope pipeline", "storescope vie
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the examples: a broker's settings, a plan, a sample store."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "bin").mkdir()
+    install_stand_in(tmp_path / "bin", monkeypatch)
     (tmp_path / "broker.conf").write_text(CONF, "utf-8")
     plan = {"config": {"mappedFileSizeCommitLog": 65_536}, "messages": [{"topic": "Orders", "body": "one cup of tea"}]}
     (tmp_path / "PLAN.json").write_text(json.dumps(plan), "utf-8")
@@ -111,6 +114,7 @@ def arguments(command: str, place: Path) -> list[str]:
         "7F00000100002A9F…": unit.offset_msg_id,
     }
     words = [results.get(word, word) for word in shlex.split(command)[1:]]
+    words = [str(on_machine(copied)) if word.startswith("ssh://") else word for word in words]
     return [*words, "--yes"] if words[0] in {"put", "dispatch"} or {"--apply", "--undo"} & {*words} else words
 
 

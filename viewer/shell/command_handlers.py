@@ -168,6 +168,13 @@ def ask_file(window: MainWindow) -> None:
     _run_dialog(window, dialog)
 
 
+def ask_address(window: MainWindow) -> None:
+    """Ask for the address of a store on another machine."""
+    from viewer.shell.ssh_box import SshBox
+
+    SshBox(window).open()
+
+
 def _run_dialog(window: MainWindow, dialog: QFileDialog) -> None:
     dialog.setObjectName("open.dialog")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -111,6 +111,14 @@ COMMANDS = (
         needs=False,
     ),
     Command(
+        "store.openOverSsh",
+        words("Open a store on another machine…"),
+        "File",
+        lambda p: do.ask_address(p.window),
+        keys=("Ctrl+Alt+Shift+O",),
+        needs=False,
+    ),
+    Command(
         "tab.new",
         words("New tab"),
         "File",

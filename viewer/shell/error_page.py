@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from engine.ssh.address import is_ssh_address
 from viewer.look.assets import tr, tr_in
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Card, Label, StatusMark, ThemedPanel
@@ -21,12 +22,20 @@ if TYPE_CHECKING:
 
 def error_page(window: MainWindow, path: Path, words: str, config: MessageStoreConfig | None = None) -> QWidget:
     """Return the page that says what was found instead of a store."""
-    kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
-    page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
+    page = ErrorPage(str(path), words, hints_for(_kind_of(path, words)))
     page.openRequested.connect(window.actions_by_id["store.open"].trigger)
     page.againRequested.connect(lambda: window.jobs.start(window.open(path, None, config)))
     page.closeRequested.connect(window.show_welcome)
     return below_the_menus(page)
+
+
+def _kind_of(path: Path, words: str) -> str:
+    """Return what is at the path, as :func:`hints_for` takes it."""
+    if is_ssh_address(path):
+        return "ssh"
+    if "ermission" in words:
+        return "closed"
+    return "nothing" if not path.exists() else "file" if path.is_file() else "folder"
 
 
 def below_the_menus(page: QWidget) -> QWidget:
@@ -110,8 +119,12 @@ def split_words(words: str, path: str) -> tuple[str, str]:
 
 
 def hints_for(path_kind: str) -> tuple[str, ...]:
-    """Return hints for what is at the path: ``nothing``, ``file``, ``folder``, ``closed``."""
+    """Return hints for what is at the path: ``nothing``, ``file``, ``folder``, ``closed``, ``ssh``."""
     return {
+        "ssh": (
+            tr("Try ssh with the same user and machine in a terminal: it has to work without a question."),
+            tr("The path is that of the folder that holds commitlog/, on that machine."),
+        ),
         "nothing": (tr("Check the spelling, and check that the disk is mounted."),),
         "file": (
             tr("A file out of a commit log has a name of 20 digits and opens by itself."),

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from engine import __version__
+from engine.ssh.address import is_ssh_address
 from viewer.look.assets import app_pixmap, tr, tr_plural, words
 from viewer.look.formats import moment
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, follow, px, theme
@@ -304,7 +305,7 @@ class WelcomePage(QScrollArea):
         return [row(Label(tr("Recent"), 15, "text", 600), None, clear), Card(*parts, gap=0, pad=1)]
 
     def _recent_store(self, store: RecentStore) -> QWidget:
-        is_there = Path(store.path).exists()
+        is_there = is_ssh_address(store.path) or Path(store.path).exists()
         chips: list[QWidget] = []
         if not is_there:
             chips.append(Chip("out", tr("missing")))

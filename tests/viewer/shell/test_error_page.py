@@ -14,7 +14,7 @@ def test_an_error_s_line_is_expected_and_found():
     assert split_words("/x: Permission denied", "/x") == ("", "")
 
 
-@pytest.mark.parametrize("kind", ["nothing", "file", "folder", "closed"])
+@pytest.mark.parametrize("kind", ["nothing", "file", "folder", "closed", "ssh"])
 def test_there_is_advice_for_each_kind(kind):
     assert hints_for(kind)
     assert hints_for("else") == ()
