@@ -11,8 +11,12 @@ import pytest
 from capsule_answers import answer, questions
 from ssh_stand_in import MACHINE, install_stand_in, on_machine
 
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.config import from_mapping
 from engine.inspection import open_store
 from engine.mapped.reading import SystemDisk
+from engine.message_store import MessageStore
 from engine.ssh.address import parse_address
 from engine.ssh.file_server import BLOCK_BYTES
 from engine.ssh.remote_disk import MAX_AGE_S, MAX_QUIET_AGE_S, RemoteDisk
@@ -212,3 +216,24 @@ def test_a_store_below_the_folder_that_is_named_is_opened(tmp_path, golden, monk
     with open_store(on_machine(store.parent)) as snapshot:
         assert snapshot.path.name == store.name
         assert snapshot.log.end_offset
+
+
+def test_a_store_that_is_written_is_followed(tmp_path, monkeypatch):
+    """The writer uses maps and holds the lock: every refresh shows what was put before it, a new file once the listing
+    is old.
+    """
+    install_stand_in(tmp_path, monkeypatch)
+    settings = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 20 * 50})[0]
+    with MessageStore(tmp_path / "store", settings) as store:
+        store.put_message(Message("Orders", b"first", queue_id=0))
+        with open_store(on_machine(tmp_path / "store")) as snapshot:
+            assert snapshot.lock_state == "held"
+            for number in range(80):
+                if number == 60:
+                    monkeypatch.setattr("engine.ssh.remote_disk.MAX_AGE_S", 0.0)
+                message = Message("Orders", b"%d" % number * 40, queue_id=0)
+                append = [store.put_message(message).append for _ in range(5)][-1]
+                snapshot.refresh()
+                assert snapshot.log.max_offset == append.physical_offset + append.size
+                assert not snapshot.unread
+            assert [item.body for item in snapshot.units() if isinstance(item, Unit)][-1] == b"79" * 40
