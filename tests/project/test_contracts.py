@@ -78,7 +78,7 @@ def installed(tmp_path_factory) -> Path:
 
 
 def test_the_wheel_holds_the_three_packages_and_nothing_else(installed):
-    names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    names = {path.name for path in installed.iterdir() if path.suffix not in {".dist-info", ".data"}}
     assert names == {"engine", "viewer", "resources"}
     missing = [
         str(path.relative_to(ROOT))
@@ -87,6 +87,8 @@ def test_the_wheel_holds_the_three_packages_and_nothing_else(installed):
         if path.is_file() and "__pycache__" not in path.parts and not (installed / path.relative_to(ROOT)).exists()
     ]
     assert missing == []
+    (data,) = installed.glob("*.data")  # what an installation puts beside the packages
+    assert {path.suffix for path in data.rglob("*") if path.is_file()} == {".desktop", ".svg"}
 
 
 def test_the_wheel_gives_the_command_and_the_viewer(installed):
