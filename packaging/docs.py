@@ -60,6 +60,7 @@ def generated_pages() -> Iterator[tuple[Path, str]]:
     yield from finding_pages()
     yield DOCS / "reference" / "filter-language.md", filter_page()
     yield DOCS / "reference" / "json-records.md", records_page()
+    yield DOCS / "reference" / "window-commands.md", window_commands_page()
 
 
 def language_of(path: Path) -> str:
@@ -84,6 +85,33 @@ def with_command_words(text: str, language: str) -> str:
         return f"[{title}{keys}](command:{command.id})"
 
     return COMMAND_LINK.sub(link, text)
+
+
+# ---- commands of the window ------------------------------------------------------------------------------------------
+
+
+def window_commands_page() -> str:
+    """Return the page with every command of the window, menu by menu."""
+    from viewer.shell.commands import COMMANDS, MENUS
+
+    parts = [
+        GENERATED,
+        "# Commands of the window",
+        "Each command stands once in the menus, and in the list of [all commands](command:palette.open) unless its line "
+        + "says otherwise.\nMenus of the right button repeat commands for the row under the pointer.",
+    ]
+    for menu in MENUS:
+        rows = ["| Command | Other keys | Submenu | Needs |", "|---|---|---|---|"]
+        for command in (command for command in COMMANDS if command.menu == menu):
+            needs = "a store" if command.needs else ""
+            if command.does is None:
+                needs = "a view that has it"
+            keys = ", ".join(command.keys[1:])
+            place = command.submenu if command.palette else f"{command.submenu} (not in the palette)".strip()
+            title = cell(command.text)
+            rows.append(f"| [{title}](command:{command.id}) | {cell(keys)} | {cell(place)} | {needs} |")
+        parts += [f"## {menu}", "\n".join(rows)]
+    return with_command_words("\n\n".join(parts) + "\n", "en")
 
 
 # ---- commands --------------------------------------------------------------------------------------------------------

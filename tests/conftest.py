@@ -51,8 +51,16 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("storescope")
+hypothesis.settings.register_profile("short", hypothesis.settings.get_profile("storescope"), max_examples=40)
 # For packaging/coverage.sh --few: a tracer makes each case several times slower, and a few of them reach every branch.
 hypothesis.settings.register_profile("few", hypothesis.settings.get_profile("storescope"), max_examples=10)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Hook: outside of the full form, generated cases are fewer."""
+    config = session.config
+    if not config.getoption("--full-form") and not config.getoption("--hypothesis-profile"):
+        hypothesis.settings.load_profile("short")
 
 
 @pytest.fixture(scope="session")

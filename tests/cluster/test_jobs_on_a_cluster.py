@@ -81,7 +81,7 @@ def test_workers_run_elsewhere_without_the_project_and_have_the_engine(cluster, 
     assert_elsewhere(driver.ask(probe=True), cluster.folder)
 
 
-@pytest.mark.full_form(keep=3)
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_path, job):
     expected = alone(job)

@@ -68,7 +68,7 @@ LOSING = [
 ]
 
 
-@pytest.mark.full_form(keep=2)
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize(("state", "complete_count", "lost_count"), LOSING)
 def test_a_start_loses_the_predicted_messages_and_none_after_dispatch(
     built, java, capsys, state, complete_count, lost_count
@@ -443,7 +443,7 @@ WALKED = {
 """Stores of each release, and the seeds of the damage."""
 
 
-@pytest.mark.full_form(keep=6)
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize(("release", "seed"), [(release, seed) for release in WALKED for seed in WALKED[release][1]])
 def test_a_start_loses_no_more_than_was_predicted(golden, tmp_path, release, seed):
     """Every message that was readable before still has its own number afterwards, or its loss was predicted."""

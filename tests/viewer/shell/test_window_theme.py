@@ -230,6 +230,7 @@ def test_changes_during_the_update_have_the_new_theme(run: Run, window: MainWind
     run(change())
 
 
+@pytest.mark.full_form
 @with_every_pane
 def test_a_language_change_runs_step_by_step_despite_other_changes(
     run: Run, window: MainWindow, golden: Golden
