@@ -97,8 +97,7 @@ def window_commands_page() -> str:
     parts = [
         GENERATED,
         "# Commands of the window",
-        "Each command stands once in the menus, and in the list of [all commands](command:palette.open) unless its line "
-        + "says otherwise.\nMenus of the right button repeat commands for the row under the pointer.",
+        "Each command stands once in the menus, and in the list of [all commands](command:palette.open).",
     ]
     for menu in MENUS:
         rows = ["| Command | Other keys | Submenu | Needs |", "|---|---|---|---|"]

@@ -53,6 +53,7 @@ MAX_RANGES = 256
 """Ranges that are remembered of a block; then it is compared again."""
 MAX_FILES_AHEAD = 32
 """Files whose first block is asked for ahead of a reader that opens one file after the other."""
+MAX_STAND_INS = 128
 _FACTS = 11
 NOT_FITTING = sentence("the other machine sent an answer that does not fit")
 
@@ -114,6 +115,9 @@ class RemoteDisk(SystemDisk):
         self._clock = clock
         self._lock = threading.RLock()
         self._open_files: dict[Identity, _RemoteFile] = {}
+        """The file there for each file in memory that stands for one."""
+        self._stand_ins: dict[tuple[str, Identity, int], int] = {}
+        """Path, identity and length there → descriptor, the one that was used last at the end."""
         self._blocks: OrderedDict[tuple[Identity, int], _Block] = OrderedDict()
         self._cached_bytes = 0
         self._listings: dict[str, _Listing] = {}
@@ -131,6 +135,9 @@ class RemoteDisk(SystemDisk):
         self.connection.close()
         with self._lock:
             self._blocks.clear()
+            for descriptor in self._stand_ins.values():
+                os.close(descriptor)
+            self._stand_ins.clear()
 
     @property
     def note(self) -> str:
@@ -164,13 +171,29 @@ class RemoteDisk(SystemDisk):
         info = _stat(facts)
         if not stat.S_ISREG(info.st_mode):
             return super().open(os.sep)  # a folder, which the caller refuses
-        descriptor = file_in_memory(b"", info.st_size)
-        local = os.fstat(descriptor)
-        with self._lock:
-            file = _RemoteFile(remote, (info.st_dev, info.st_ino), facts)
-            self._open_files[local.st_dev, local.st_ino] = file
+        descriptor = self._stand_in(remote, facts)
         self._ask_for_next_files(remote)
         return descriptor
+
+    def _stand_in(self, remote: str, facts: list[Any]) -> int:
+        """Return a descriptor of an empty file in memory that stands for a file there. It is made once for a file that
+        is opened again and again, or :attr:`_open_files` would grow with each.
+        """
+        info = _stat(facts)
+        identity = info.st_dev, info.st_ino
+        key = remote, identity, info.st_size
+        with self._lock:
+            descriptor = self._stand_ins.pop(key, -1)
+            if descriptor < 0:
+                descriptor = file_in_memory(b"", info.st_size)
+                local = _identity(os.fstat(descriptor))
+                self._open_files[local] = _RemoteFile(remote, identity, facts)
+            else:
+                self._open_files[_identity(os.fstat(descriptor))].facts = facts
+            self._stand_ins[key] = descriptor
+            if len(self._stand_ins) > MAX_STAND_INS:
+                os.close(self._stand_ins.pop(next(iter(self._stand_ins))))
+            return os.dup(descriptor)
 
     def _open_there(self, remote: str, path: str) -> list[Any]:
         """Return the facts of a file; its first block comes with them."""
@@ -379,8 +402,7 @@ class RemoteDisk(SystemDisk):
             self._listings.pop(path.rpartition("/")[0], None)
 
     def _file_of(self, descriptor: int) -> _RemoteFile | None:
-        info = os.fstat(descriptor)
-        return self._open_files.get((info.st_dev, info.st_ino))
+        return self._open_files.get(_identity(os.fstat(descriptor)))
 
     def _extents(self, file: _RemoteFile, position: int, size: int, limit: int) -> list[tuple[int, int]]:
         values = {"identity": file.identity, "position": position, "size": size, "limit": limit}
@@ -515,6 +537,10 @@ class RemoteDisk(SystemDisk):
         """Forget the blocks that were used longest ago."""
         while self._cached_bytes > CACHE_BYTES:
             self._drop(next(iter(self._blocks)))
+
+
+def _identity(info: os.stat_result) -> Identity:
+    return info.st_dev, info.st_ino
 
 
 def _are_facts(facts: object) -> bool:

@@ -104,6 +104,14 @@ def test_reads_at_any_place_give_the_bytes_of_the_file(disk, tmp_path):
             assert read(disk, file, size, position) == content[position : position + size]
 
 
+def test_a_file_that_is_opened_again_and_again_takes_no_more_memory(disk, tmp_path):
+    """A window that follows a store opens small files several times a second, for days."""
+    file = tmp_path / "store" / "lock"
+    for _ in range(50):
+        assert read(disk, file, 1) == b""
+    assert len(disk._open_files) == 1
+
+
 def test_holes_are_those_of_the_file(disk, tmp_path):
     file = tmp_path / "store" / "commitlog" / "00000000000000000000"
     with file.open("wb") as sparse:
