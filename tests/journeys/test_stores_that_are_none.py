@@ -123,9 +123,10 @@ def mute_tables(walker: Walker) -> list[str]:
     ]
 
 
-def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path, damaged: Path) -> None:
+def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path) -> None:
+    """With a store in the window it opens in a new tab: ``tests/viewer/shell/test_tab_window.py``."""
+
     async def walk() -> None:
-        await walker.open(damaged)
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(str(orders))])
         copy, left_button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.commands.units import unit_filter_of
 from engine.cli.decoding import add_rules, decoding
 from engine.cli.options import add_command, add_store, common_options, count, moment, number, open_named_store
-from engine.cli.output import Column, Output, Progress, iso_time
+from engine.cli.output import Column, Output, Progress, iso_time, shorten
 from engine.english import number_of
 from engine.errors import UsageError
 from engine.inspection.histogram.time_bins import MAX_BINS, MAX_TOPICS
@@ -28,6 +28,9 @@ _DELAYS = (
 _BAR = Column("Messages over time", "bar")
 _BAR_CELLS = 24
 _TOPIC_COLUMNS = 5
+_TOPIC_CELLS = 24
+_FIRST_SPARE_TOPIC = 4
+"""Topics are left out of a narrow table before anything else, the smallest first."""
 _DEFAULT_BINS = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -164,7 +167,10 @@ def _print_summary(summary: dict[str, Any], out: Output) -> None:
 
 def _print_bins(table: BinTable, by_topic: bool, out: Output) -> None:
     """Print a row for each bin, with its messages of each topic or a bar for all."""
-    topics = [Column(topic or "other topics", f"topic {topic}", "number") for topic in table.topics] if by_topic else []
+    topics = [
+        Column(shorten(topic or "other topics", _TOPIC_CELLS), f"topic {topic}", "number", spare=number)
+        for number, topic in enumerate(table.topics if by_topic else (), _FIRST_SPARE_TOPIC)
+    ]
     columns = (_TIME, *_AMOUNT, *topics, *_DELAYS) if by_topic else (_TIME, *_AMOUNT, *_DELAYS, _BAR)
     records = list(_bins(table))
     highest = max((record["messages"] for record in records), default=1)

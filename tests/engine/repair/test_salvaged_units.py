@@ -82,11 +82,11 @@ def test_without_the_bytes_nothing_is_filled(written: WrittenStore, tmp_path: Pa
 
 
 def test_a_lost_end_of_the_log_comes_back(tmp_path: Path) -> None:
-    """Queues know the messages, but their bytes are zero: without a replica a start cuts the queues (CL11)."""
+    """Queues know the messages, but their bytes are zero: without a replica their entries can only be removed (CL11)."""
     store = healthy()
     root, replica = store.write(tmp_path / "store"), store.write(tmp_path / "replica")
     BROKEN["CL11"](root, store)
-    assert plan_repairs(root, None, "5.3").repairs == ()
+    assert "real-messages" not in {repair.name for repair in plan_repairs(root, None, "5.3").repairs}
     plan = plan_repairs(root, None, "5.3", sources=[replica])
     assert plan.repairs[0].name == "real-messages"
     assert plan.mended.findings == ()
