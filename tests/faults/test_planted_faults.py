@@ -70,7 +70,7 @@ def is_root(finding, expected):
     )
 
 
-@pytest.mark.full_form(keep=20)
+@pytest.mark.full_form(keep=12)
 @pytest.mark.golden
 @pytest.mark.parametrize(("kind", "seed"), planned())
 def test_one_fault_gives_one_root_finding(kind, seed, golden, tmp_path):

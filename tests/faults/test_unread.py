@@ -157,7 +157,7 @@ def planned(counts, seed):
             yield from ((call, number, how) for number in some)
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:5]).replace("STORE ", ""))
 def test_an_unreadable_place_is_reported_and_nothing_is_changed(question, pristine, tmp_path):
     store = tmp_path / "store"
@@ -202,7 +202,7 @@ def locked(pristine):
         yield store
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:5]).replace("STORE ", ""))
 def test_log_files_without_rights(question, locked):
     """``chmod 000 commitlog/*`` on a healthy store: ``recover --apply --yes`` ended with 0, cut 470 entries and deleted

@@ -17,7 +17,7 @@ CRASHED = golden_stores.names("recovered.tar.xz")
 BROKERS = golden_stores.names("truth.jsonl.xz")
 
 
-@pytest.mark.full_form(keep=24)
+@pytest.mark.full_form(keep=14)
 @pytest.mark.parametrize("aspect", agree.ASPECTS)
 @pytest.mark.parametrize("name", DUMPED)
 def test_answers_are_rocketmqs(golden, golden_account, unchanged, name, aspect):

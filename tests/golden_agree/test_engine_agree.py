@@ -41,7 +41,7 @@ def opened(golden, tmp_path):
         store.abandon()
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("name", DUMPED)
 def test_the_engine_answers_as_rocketmq_does(opened, golden_account, name):
     store = opened(name)

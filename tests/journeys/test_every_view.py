@@ -219,7 +219,7 @@ def test_recovery_says_what_the_next_start_does(run: Run, walker: Walker, damage
     run(walk())
 
 
-@pytest.mark.full_form(keep=3)
+@pytest.mark.full_form(keep=2)
 @pytest.mark.golden
 @pytest.mark.parametrize(
     "name", ["crash-flip-5.3.3", "queues-gone-5.3.3", "first-files-deleted-5.3.3", "crash-power-5.3.3", "broker-lmq"]

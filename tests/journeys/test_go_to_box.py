@@ -102,7 +102,7 @@ def test_a_place_that_does_not_exist_is_an_error_and_nothing_moves(run: Run, wal
     run(walk())
 
 
-@pytest.mark.full_form(keep=8)
+@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize(
     ("place", "is_shown"),
     [

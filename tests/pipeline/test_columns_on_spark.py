@@ -77,7 +77,7 @@ def rows(frame):
     return sorted(map(repr, frame.collect()))
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize(("kind", "query"), [(kind, query) for kind, queries in QUERIES.items() for query in queries])
 def test_a_query_gives_what_it_gives_over_all_columns(tables, kind, query):
     results = run_query(tables, query, kind)

@@ -132,7 +132,7 @@ def condition(rng, rows, name):
     return kind((name,), tuple(value() for _ in range(rng.randrange(1, 4))) if kind is In else value())
 
 
-@pytest.mark.full_form(keep=2)
+@pytest.mark.full_form(keep=1)
 @pytest.mark.usefixtures("_small_grains")
 @pytest.mark.parametrize("share", range(4))
 def test_pushed_down_conditions_choose_the_same_rows(share, tmp_path):

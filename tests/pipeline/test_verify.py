@@ -96,7 +96,7 @@ def test_most_of_an_orderly_log_is_not_walked_again(golden, name, monkeypatch):
     assert item.records == by_engine(golden(name))[0]
 
 
-@pytest.mark.full_form(keep=8)
+@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
     rng = random.Random(f"verify {kind}")
@@ -110,7 +110,7 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
     raise AssertionError(f"no store has room for {kind}")
 
 
-@pytest.mark.full_form(keep=24)
+@pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_every_rule_speaks_to_both(rule, tmp_path):
     """The judgements of a proof were once a list of their own, so that a rule of the check could be missing there."""

@@ -58,7 +58,7 @@ def units(count, base, seed=0, max_body_size=600):
     )
 
 
-@pytest.mark.full_form(keep=30)
+@pytest.mark.full_form(keep=15)
 @TWINS
 @pytest.mark.parametrize("name", names())
 def test_golden_logs(golden, name, plain):

@@ -42,7 +42,7 @@ def test_nothing_grave_on_a_healthy_store(name, golden, unchanged):
     assert grave(unchanged(golden(name))) == []
 
 
-@pytest.mark.full_form(keep=13)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", [name for name in HEALTHY if name not in CRASH_TELLS])
 def test_a_healthy_store_has_few_remarks(name, golden):

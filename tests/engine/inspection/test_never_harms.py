@@ -34,7 +34,7 @@ STORES = ("broker-orders", "broker-transactions-4.9.7", "crash-power-5.3.3", "mu
 # -- nothing is changed, created, locked
 
 
-@pytest.mark.full_form(keep=2)
+@pytest.mark.full_form(keep=1)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", STORES)
 def test_no_command_changes_creates_or_locks_anything(golden, tmp_path, name):

@@ -68,7 +68,7 @@ def _numbers(text: str) -> set[str]:
     return {number for number in BARE.findall(text) if len(number) not in names_of_files}
 
 
-@pytest.mark.full_form(keep=30)
+@pytest.mark.full_form(keep=15)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_numbers_of_a_small_stores_findings(rule, tmp_path):
     store = healthy()

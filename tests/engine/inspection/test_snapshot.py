@@ -354,7 +354,7 @@ def traced(function):
 
 
 @pytest.mark.golden
-@pytest.mark.full_form(keep=10)
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("name", ["clean-5.3.3", "rocks-5.5.1"])
 @pytest.mark.parametrize("subject", CACHED_ANSWERS)
 def test_an_answer_is_the_same_whichever_line_a_refresh_of_another_thread_comes_before(name, subject, golden):

@@ -45,7 +45,7 @@ def test_a_finding_is_gone_after_its_repair(tmp_path, rule):
     assert [lost_by(start) for start in plan.mended.starts] == [0, 0]
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("rule", sorted(BROKEN.keys() - set(MENDED)))
 def test_no_repair_makes_anything_worse(tmp_path, rule):
     store = healthy()

@@ -82,7 +82,7 @@ def test_without_the_bytes_nothing_is_filled(written: WrittenStore, tmp_path: Pa
 
 
 def test_a_lost_end_of_the_log_comes_back(tmp_path: Path) -> None:
-    """Queues know the messages, but their bytes are zero: without a replica their entries can only be removed (CL11)."""
+    """Queues know the messages, but their bytes are zero: without a replica only the entries can go (CL11)."""
     store = healthy()
     root, replica = store.write(tmp_path / "store"), store.write(tmp_path / "replica")
     BROKEN["CL11"](root, store)

@@ -86,7 +86,7 @@ def rebuilt(store: StoreSnapshot, root: Path, config: MessageStoreConfig, way: W
                 place.dispatcher.dispatch(request)
 
 
-@pytest.mark.full_form(keep=25)
+@pytest.mark.full_form(keep=12)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", CLEAN)
 @pytest.mark.parametrize("way", WAYS)

@@ -133,7 +133,7 @@ def untranslated(value: object) -> Iterator[str]:
         yield value
 
 
-@pytest.mark.full_form(keep=25)
+@pytest.mark.full_form(keep=15)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_findings_and_plans_are_looked_up_by_their_templates(
     themed_app: QApplication, rule: str, tmp_path: Path

@@ -140,7 +140,7 @@ def test_the_findings_of_a_rule_are_in_chinese(themed_app: QApplication, rule: s
     assert messages
 
 
-@pytest.mark.full_form(keep=30)
+@pytest.mark.full_form(keep=15)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_check_and_plans_of_a_broken_store_are_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
     """The reason for a start's beginning stayed English after times became dates, and where no queue remains."""

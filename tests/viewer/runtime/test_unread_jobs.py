@@ -95,7 +95,7 @@ def test_no_job_is_forgotten() -> None:
     assert functions() == JOBS.keys() | IN_A_THREAD.keys()
 
 
-@pytest.mark.full_form(keep=16)
+@pytest.mark.full_form(keep=10)
 @pytest.mark.parametrize("how", ["EACCES", "EIO", "vanish"])
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_reports_what_it_could_not_read(name: str, how: str, orders: Path, tmp_path: Path) -> None:

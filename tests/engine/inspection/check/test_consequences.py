@@ -191,7 +191,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.full_form(keep=8)
+@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize(("name", "harms", "rules", "lost"), TABLE)
 def test_an_incident_is_reported_by_its_cause_with_its_losses(check_harmed, name, harms, rules, lost):
     results, summary = check_harmed(name, *harms)

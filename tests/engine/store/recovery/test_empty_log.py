@@ -118,7 +118,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.full_form(keep=14)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_writes_without_the_option(healthy_path, tmp_path, capsys, case, command):
@@ -155,7 +155,7 @@ def test_the_store_does_not_open_without_the_option(healthy_path, case, locked):
         pass  # there is a message again, so no log is missing
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("by", ["recover", "a start", "dispatch"])
 def test_the_option_is_required_once(healthy_path, tmp_path, case, by):
