@@ -112,7 +112,11 @@ class WindowTheme(QObject):
         return was_held
 
     def holds(self, widget: QWidget | None) -> bool:
-        """Return True if ``widget`` is the window or is inside it, or is the window of tabs that shows it."""
+        """Return True if ``widget`` is the window or is inside it, or is the window of tabs that shows it; False for a
+        closed window.
+        """
+        if self._window.closed:
+            return False
         if widget is not None and widget is self._window.window():
             return self._window.isVisible()
         while widget is not None and widget is not self._window:
