@@ -67,7 +67,8 @@ def image_parts(kind: str, store_log: bytes, next_log: bytes, other_log: bytes) 
     numbers = count()
     match kind:
         case "random":
-            yield rng.randbytes(len(store_log))
+            for start in range(0, len(store_log), PIECE_BYTES):
+                yield rng.randbytes(min(PIECE_BYTES, len(store_log) - start))
         case "text":
             text = b" ".join(rng.choices(_WORDS, k=1 << 20))
             for _ in range(0, len(store_log), len(text)):
