@@ -102,13 +102,11 @@ class FileServer:
             folders.append({"folder": folder, "entries": entries})
             below = [os.path.join(folder, entry[0]) for entry in entries if stat.S_ISDIR(entry[1][0])]
             pending.extend(below)
-        locks = [self._lock_state(item["folder"]) for item in folders if self._is_store(item)]
+        with_locks = [item["folder"] for item in folders if "lock" in [entry[0] for entry in item.get("entries", ())]]
+        above = os.path.dirname(request["path"])  # of one part of a store: the lock is above it
+        locks = [self._lock_state(folder) for folder in [*with_locks, above, os.path.dirname(above)]]
         data, is_packed = _packed(json.dumps(folders).encode("ascii"))
         return {"packed": is_packed, "locks": locks}, data
-
-    @staticmethod
-    def _is_store(item):
-        return {"commitlog", "lock"} <= {entry[0] for entry in item.get("entries", ())}
 
     def _lock_state(self, folder):
         try:

@@ -232,10 +232,10 @@ class RemoteDisk(SystemDisk):
             is_next = 0 < index - self._last_opened <= 3
             self._last_opened = index
             self._files_ahead = min(MAX_FILES_AHEAD, 2 * self._files_ahead + 2) if is_next else 0
-            top = remote.rpartition("/")[0]
+            folder = remote.rpartition("/")[0]
             for path in self._paths[index + 1 : index + 1 + self._files_ahead] if self._quiet_root is not None else ():
                 facts = self._quiet_facts(path)
-                if facts is None or path.split("/")[: top.count("/")] != top.split("/")[: top.count("/")]:
+                if facts is None or path.split("/")[: folder.count("/")] != folder.split("/")[: folder.count("/")]:
                     continue
                 file = _RemoteFile(path, (facts[2], facts[1]), facts)
                 if (file.identity, 0) not in self._blocks and facts[6]:
@@ -422,18 +422,18 @@ class RemoteDisk(SystemDisk):
         pieces = []
         for start in range(first, last + 1, MAX_AHEAD_BLOCKS):  # a large read does not push out its own blocks
             stop = min(start + MAX_AHEAD_BLOCKS - 1, last)
-            low, high = max(position, start * BLOCK_BYTES), min(position + size, (stop + 1) * BLOCK_BYTES)
-            blocks = self._ask_for(file, start, stop, low, high)
+            span_start, span_end = max(position, start * BLOCK_BYTES), min(position + size, (stop + 1) * BLOCK_BYTES)
+            blocks = self._ask_for(file, start, stop, span_start, span_end)
             for number, block in enumerate(blocks, start):
                 data = self._wait(file, number, block)
                 base = number * BLOCK_BYTES
-                piece = data[max(0, low - base) : max(0, high - base)]
+                piece = data[max(0, span_start - base) : max(0, span_end - base)]
                 pieces.append(piece)
                 if len(data) < BLOCK_BYTES:  # the file ends here
                     return b"".join(pieces)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _ask_for(self, file: _RemoteFile, first: int, last: int, low: int, high: int) -> list[_Block]:
+    def _ask_for(self, file: _RemoteFile, first: int, last: int, span_start: int, span_end: int) -> list[_Block]:
         """Return the blocks ``first`` to ``last``, and send requests for those that are missing or must be compared,
         and for some behind them if the reader goes through the file.
         """
@@ -449,7 +449,7 @@ class RemoteDisk(SystemDisk):
             blocks = []
             for number in range(first, last + 1):
                 block = self._blocks.get((file.identity, number))
-                span = (max(low, number * BLOCK_BYTES), min(high, (number + 1) * BLOCK_BYTES))
+                span = (max(span_start, number * BLOCK_BYTES), min(span_end, (number + 1) * BLOCK_BYTES))
                 if block is None:
                     block = self._blocks[file.identity, number] = _Block()
                     wanted.append((number, block))

@@ -74,8 +74,8 @@ def _told_apart(paths: Sequence[str], name: str) -> list[str]:
 class TabBar(QTabBar):
     """The tabs. ``menuRequested(number, position)`` on a right click, ``middleClicked(number)``."""
 
-    menuRequested = Signal(int, QPoint)
-    middleClicked = Signal(int)
+    menuRequested = Signal(object, QPoint)
+    middleClicked = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()

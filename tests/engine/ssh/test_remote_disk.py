@@ -144,6 +144,25 @@ def test_a_range_that_is_read_again_while_a_process_holds_the_store_is_compared(
         os.close(descriptor)
 
 
+@pytest.mark.parametrize("part", ["store", "store/commitlog"])
+def test_the_lock_counts_without_a_log_folder_beside_it_and_above_a_part(tmp_path, monkeypatch, part):
+    """A store in DLedger mode has no commitlog folder, and of an opened part the lock is above: both passed as stores
+    that nobody holds, whose blocks answer again without a question.
+    """
+    (tmp_path / "bin").mkdir()
+    install_stand_in(tmp_path / "bin", monkeypatch)
+    (tmp_path / part).mkdir(parents=True)
+    (tmp_path / "store" / "lock").touch()
+    disk = RemoteDisk(parse_address(on_machine(tmp_path / part)))
+    with (tmp_path / "store" / "lock").open("r+b") as lock:
+        disk.entries(str(on_machine(tmp_path / part)))
+        assert disk._quiet_root == str(tmp_path / part)
+        fcntl.lockf(lock, fcntl.LOCK_EX, 1)
+        disk._list_tree(str(tmp_path / part))
+        assert disk._quiet_root is None
+    disk.close()
+
+
 def test_a_store_that_nobody_holds_is_compared_by_its_listing(disk, tmp_path, clock):
     file = tmp_path / "store" / "commitlog" / "00000000000000000000"
     file.write_bytes(b"old")
