@@ -27,8 +27,7 @@ from engine.capsule.log_facts import BlockFacts, LogBlock, LogFacts, QueueName, 
 from engine.capsule.numbers import BadColumns
 from engine.capsule.recognition import LEFT_OUT
 from engine.files.layout import parse_file_name
-from engine.mapped.file_in_memory import file_in_memory
-from engine.mapped.reading import SystemDisk
+from engine.mapped.stand_in_disk import StandInDisk
 from engine.sentences import sentence
 from engine.times import time_text
 
@@ -40,13 +39,14 @@ CACHE_BYTES = 64 << 20
 """Decoded bytes that stay in memory."""
 
 
-class CapsuleDisk(SystemDisk):
-    """The files of the capsule at ``path``; everything else is the system's.
+class CapsuleDisk(StandInDisk[int]):
+    """The files of the capsule at ``path``, each by its number in the directory; everything else is the system's.
 
     Raises :class:`BadCapsule` if the capsule is damaged, ``OSError`` if it cannot be read.
     """
 
     def __init__(self, path: str | Path) -> None:
+        super().__init__()
         self.root = _absolute(path)
         self._capsule = CapsuleReader(self.root)
         self.directory: Directory = self._capsule.directory
@@ -57,7 +57,6 @@ class CapsuleDisk(SystemDisk):
         self._children: dict[str, list[str]] = {"": []}
         for entry in self.directory.files:
             self._children.setdefault(entry.path.rpartition("/")[0], []).append(entry.path)
-        self._open_files: dict[tuple[int, int], int] = {}
         self._cache: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._cached_bytes = 0
         self._lock = threading.Lock()
@@ -69,6 +68,7 @@ class CapsuleDisk(SystemDisk):
         """Close the capsule; nothing can be read afterwards."""
         self._capsule.close()
         self._cache.clear()
+        self.close_stand_ins()
 
     @property
     def lock_state(self) -> Literal["free", "held", "absent", "unknown"]:
@@ -104,10 +104,7 @@ class CapsuleDisk(SystemDisk):
             raise OSError(errno.EIO, sentence(entry.error), path)
         if number < 0 or stat.S_ISDIR(entry.mode):
             return super().open(os.sep)  # a folder, which the caller refuses
-        descriptor = file_in_memory(b"", entry.size)
-        with self._lock:
-            self._open_files[_identity(os.fstat(descriptor))] = number
-        return descriptor
+        return self.stand_in(number, number, entry.size)
 
     def entries(self, folder: str) -> list[os.DirEntry[str]]:
         relative = self._relative(folder)
@@ -134,34 +131,31 @@ class CapsuleDisk(SystemDisk):
     def entry_status(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
         return self.status(entry.path, follow)
 
-    def descriptor_status(self, descriptor: int) -> os.stat_result:
-        """Implement :meth:`ReadingDisk.descriptor_status`: the file in the capsule, not the one that stands for it."""
-        number = self._number_of(descriptor)
-        if number is None:
-            return super().descriptor_status(descriptor)
-        return self._stat(number, self.directory.files[number])
+    def is_plain(self, path: str) -> bool:
+        """Implement :meth:`ReadingDisk.is_plain`: compiled code cannot read a file of the capsule by itself."""
+        return self._relative(path) is None
 
-    def read(self, descriptor: int, size: int, position: int) -> bytes:
-        number = self._number_of(descriptor)
-        if number is None:
-            return super().read(descriptor, size, position)
-        return self._read(number, size, position)
+    # -- the files of the capsule
 
-    def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
-        number = self._number_of(descriptor)
-        if number is None:
-            return super().read_into(descriptor, view, position)
-        data = self._read(number, len(view), position)
-        view[: len(data)] = data
-        return len(data)
+    def file_status(self, file: int) -> os.stat_result:
+        return self._stat(file, self.directory.files[file])
 
-    def extents(self, descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
-        """Implement :meth:`ReadingDisk.extents`: zero bytes are holes."""
-        number = self._number_of(descriptor)
-        if number is None:
-            return super().extents(descriptor, position, size)
+    def file_bytes(self, file: int, size: int, position: int) -> bytes:
+        blocks = self._capsule.blocks[file]
+        end = min(position + size, self.directory.files[file].size)
+        pieces = []
+        index = bisect_right(blocks, position, key=lambda block: block.start) - 1
+        while position < end:
+            block = blocks[index]
+            stop = min(block.stop, end)
+            pieces.append(self._piece(file, block, position - block.start, stop - block.start))
+            position, index = stop, index + 1
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def file_extents(self, file: int, position: int, size: int) -> list[tuple[int, int]]:
+        """Implement :meth:`StandInDisk.file_extents`: zero bytes are holes."""
         spans: list[tuple[int, int]] = []
-        for block in self._capsule.blocks[number]:
+        for block in self._capsule.blocks[file]:
             start, stop = max(block.start, position), min(block.stop, size)
             if block.kind == BlockKind.ZERO or start >= stop:
                 continue
@@ -171,13 +165,9 @@ class CapsuleDisk(SystemDisk):
                 spans.append((start, stop))
         return spans
 
-    def next_data(self, descriptor: int, position: int, size: int) -> int:
-        """Implement :meth:`ReadingDisk.next_data`: zero bytes are holes."""
-        return next((start for start, _stop in self.extents(descriptor, position, size)), -1)
-
-    def is_plain(self, path: str) -> bool:
-        """Implement :meth:`ReadingDisk.is_plain`: compiled code cannot read a file of the capsule by itself."""
-        return self._relative(path) is None
+    def file_next_data(self, file: int, position: int, size: int) -> int:
+        """Implement :meth:`StandInDisk.file_next_data`: zero bytes are holes."""
+        return next((start for start, _stop in self.file_extents(file, position, size)), -1)
 
     # -- the capsule
 
@@ -215,21 +205,6 @@ class CapsuleDisk(SystemDisk):
         exact = entry.modified_ns / 10**9
         times = {f"st_{name}time": exact for name in "amc"} | {f"st_{name}time_ns": entry.modified_ns for name in "amc"}
         return os.stat_result(values, {**times, "st_blksize": 4096, "st_blocks": entry.allocated_blocks, "st_rdev": 0})
-
-    def _number_of(self, descriptor: int) -> int | None:
-        return self._open_files.get(_identity(os.fstat(descriptor)))
-
-    def _read(self, number: int, size: int, position: int) -> bytes:
-        blocks = self._capsule.blocks[number]
-        end = min(position + size, self.directory.files[number].size)
-        pieces = []
-        index = bisect_right(blocks, position, key=lambda block: block.start) - 1
-        while position < end:
-            block = blocks[index]
-            stop = min(block.stop, end)
-            pieces.append(self._piece(number, block, position - block.start, stop - block.start))
-            position, index = stop, index + 1
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _piece(self, number: int, block: Block, start: int, stop: int) -> bytes:
         if block.kind == BlockKind.ZERO:
@@ -345,7 +320,7 @@ class CapsuleDisk(SystemDisk):
                     yield LogBlock(file_offset + block.start, block.length, number, block.start)
 
     def _block_facts(self, block: LogBlock) -> BlockFacts:
-        return decode_facts(self._read(block.file, block.length, block.position), block.offset)
+        return decode_facts(self.file_bytes(block.file, block.length, block.position), block.offset)
 
 
 def queue_of(path: str) -> QueueName:
@@ -409,7 +384,3 @@ class _CapsuleEntry:
 
 def _absolute(path: str | Path) -> str:
     return os.path.abspath(path)  # noqa: PTH100 (a link is a name of its own: it is not followed)
-
-
-def _identity(info: os.stat_result) -> tuple[int, int]:
-    return info.st_dev, info.st_ino

@@ -259,6 +259,14 @@ class SshConnection:
             return answer, data
         raise self._lost()
 
+    def request_for(self, path: str, request: dict[str, Any], sent: Future[Answer] | None = None) -> Answer:
+        """Return the same as :meth:`request`; an error names ``path``."""
+        try:
+            return self.request(request, sent)
+        except OSError as error:
+            error.filename = path
+            raise
+
     def _reconnect(self, delay: float) -> None:
         """Replace a broken pipe; does nothing if another thread has done it already. Raises ``OSError``."""
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
@@ -17,47 +16,11 @@ from engine.config import from_mapping
 from engine.inspection import open_store
 from engine.mapped.reading import SystemDisk
 from engine.message_store import MessageStore
-from engine.ssh.address import parse_address
-from engine.ssh.file_server import BLOCK_BYTES
-from engine.ssh.remote_disk import MAX_AGE_S, MAX_QUIET_AGE_S, RemoteDisk
 
 SHORT_GOLDEN = ("broker-transactions-5.4.0",)
 OTHER_GOLDEN = sorted(
     {path.parent.name for path in golden_stores.GOLDEN.glob("*/store.tar.xz")}.difference(SHORT_GOLDEN)
 )
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def disk(tmp_path, monkeypatch, clock):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "store" / "commitlog").mkdir(parents=True)
-    (tmp_path / "store" / "lock").touch()
-    install_stand_in(tmp_path / "bin", monkeypatch)
-    disk = RemoteDisk(parse_address(on_machine(tmp_path / "store")), clock)
-    yield disk
-    disk.close()
-
-
-def read(disk, path, size, position=0):
-    descriptor = disk.open(str(on_machine(path)))
-    try:
-        return disk.read(descriptor, size, position)
-    finally:
-        os.close(descriptor)
 
 
 def facts(info):
@@ -85,31 +48,12 @@ def test_listings_and_facts_are_those_of_the_system(disk, tmp_path):
             disk.status(str(on_machine(store / name)), True)
 
 
-def test_reads_at_any_place_give_the_bytes_of_the_file(disk, tmp_path):
-    content = os.urandom(5 * BLOCK_BYTES + 77)
-    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
-    file.write_bytes(content)
-    disk.entries(str(on_machine(tmp_path / "store")))
-    for position in (
-        0,
-        1,
-        BLOCK_BYTES - 1,
-        BLOCK_BYTES,
-        3 * BLOCK_BYTES + 5,
-        len(content) - 3,
-        len(content),
-        len(content) + 9,
-    ):
-        for size in (0, 1, 100, BLOCK_BYTES, 3 * BLOCK_BYTES, len(content) + 1):
-            assert read(disk, file, size, position) == content[position : position + size]
-
-
-def test_a_file_that_is_opened_again_and_again_takes_no_more_memory(disk, tmp_path):
+def test_a_file_that_is_opened_again_and_again_takes_no_more_memory(disk, tmp_path, read):
     """A window that follows a store opens small files several times a second, for days."""
     file = tmp_path / "store" / "lock"
     for _ in range(50):
-        assert read(disk, file, 1) == b""
-    assert len(disk._open_files) == 1
+        assert read(file, 1) == b""
+    assert len(disk._files) == 1
 
 
 def test_holes_are_those_of_the_file(disk, tmp_path):
@@ -124,64 +68,6 @@ def test_holes_are_those_of_the_file(disk, tmp_path):
     assert disk.extents(descriptor, 0, 4 << 20) == here
     assert disk.next_data(descriptor, 0, 4 << 20) == here[0][0]
     os.close(descriptor)
-
-
-def test_a_range_that_is_read_again_while_a_process_holds_the_store_is_compared(disk, tmp_path):
-    """A broker writes through a map: the file keeps its length and time. A reader that reads twice must see it."""
-    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
-    file.write_bytes(b"old" + bytes(97))
-    with (tmp_path / "store" / "lock").open("r+b") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1)
-        disk.entries(str(on_machine(tmp_path / "store")))
-        info = file.stat()
-        assert read(disk, file, 3) == b"old"
-        descriptor = disk.open(str(on_machine(file)))
-        disk.read(descriptor, 3, 0)
-        with file.open("r+b") as writer:
-            writer.write(b"new")
-        os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
-        assert disk.read(descriptor, 3, 0) == b"new"
-        os.close(descriptor)
-
-
-@pytest.mark.parametrize("part", ["store", "store/commitlog"])
-def test_the_lock_counts_without_a_log_folder_beside_it_and_above_a_part(tmp_path, monkeypatch, part):
-    """A store in DLedger mode has no commitlog folder, and of an opened part the lock is above: both passed as stores
-    that nobody holds, whose blocks answer again without a question.
-    """
-    (tmp_path / "bin").mkdir()
-    install_stand_in(tmp_path / "bin", monkeypatch)
-    (tmp_path / part).mkdir(parents=True)
-    (tmp_path / "store" / "lock").touch()
-    disk = RemoteDisk(parse_address(on_machine(tmp_path / part)))
-    with (tmp_path / "store" / "lock").open("r+b") as lock:
-        disk.entries(str(on_machine(tmp_path / part)))
-        assert disk._quiet_root == str(tmp_path / part)
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1)
-        disk._list_tree(str(tmp_path / part))
-        assert disk._quiet_root is None
-    disk.close()
-
-
-def test_a_store_that_nobody_holds_is_compared_by_its_listing(disk, tmp_path, clock):
-    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
-    file.write_bytes(b"old")
-    disk.entries(str(on_machine(tmp_path / "store")))
-    assert read(disk, file, 3) == b"old"
-    file.write_bytes(b"new")
-    os.utime(file, ns=(0, 0))
-    clock.now += MAX_QUIET_AGE_S + MAX_AGE_S
-    assert read(disk, file, 3) == b"new"
-
-
-def test_a_file_that_is_removed_is_absent_once_the_listing_is_old(disk, tmp_path, clock):
-    file = tmp_path / "store" / "commitlog" / "00000000000000000000"
-    file.write_bytes(b"old")
-    disk.entries(str(on_machine(tmp_path / "store")))
-    file.unlink()
-    clock.now += MAX_QUIET_AGE_S + MAX_AGE_S
-    with pytest.raises(FileNotFoundError):
-        disk.status(str(on_machine(file)), True)
 
 
 def test_paths_of_this_machine_are_read_here(disk, tmp_path):
@@ -205,18 +91,12 @@ def test_a_broken_connection_is_an_error_of_the_file_that_was_read(disk, tmp_pat
     assert error.value.filename == str(on_machine(file))
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"[{}]", b"null", b'[{"folder": "/", "entries": [["a", [1], null]]}]'])
-def test_an_answer_that_does_not_fit_is_an_error_of_the_folder(disk, tmp_path, monkeypatch, data):
-    monkeypatch.setattr(disk.connection, "request", lambda *_: ({"locks": []}, data))
-    with pytest.raises(OSError, match="the other machine sent an answer that does not fit"):
-        disk.entries(str(on_machine(tmp_path / "store")))
-
-
 def answers_like_the_store(store: Path, *counts: int) -> list[str]:
     """Return the questions that the store answers in another way when it is read through ssh."""
     different = []
     for question in questions(store, *counts):
-        here, there = answer(store, question), answer(on_machine(store), question)
+        read_here = ["--here"] if question[0] == "check" else []  # it runs there where Storescope is installed
+        here, there = answer(store, question), answer(on_machine(store), [*question, *read_here])
         if here != (there[0], there[1], there[2].replace(f"{MACHINE.replace(':/', '://')}{store}", "STORE")):
             different.append(f"{' '.join(question)}: {here[0]} {there[0]} {here[2]} {there[2]}")
     return different
@@ -257,7 +137,8 @@ def test_a_store_that_is_written_is_followed(tmp_path, monkeypatch):
             assert snapshot.lock_state == "held"
             for number in range(80):
                 if number == 60:
-                    monkeypatch.setattr("engine.ssh.remote_disk.MAX_AGE_S", 0.0)
+                    monkeypatch.setattr("engine.ssh.listings.MAX_AGE_S", 0.0)
+                    monkeypatch.setattr("engine.ssh.block_cache.MAX_AGE_S", 0.0)
                 message = Message("Orders", b"%d" % number * 40, queue_id=0)
                 append = [store.put_message(message).append for _ in range(5)][-1]
                 snapshot.refresh()
