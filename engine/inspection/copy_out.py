@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, UsageError
+from engine.files.atomic_file import errors_of
 from engine.inspection.opening import recognise
 from engine.inspection.undecoded import undecoded_parts
 from engine.mapped.reading import Reading
@@ -213,7 +214,7 @@ class _FileCopy:
             before = os.fstat(descriptor)
             self.size = before.st_size
             self._destination.parent.mkdir(parents=True, exist_ok=True)
-            with self._destination.open("x+b") as target:
+            with errors_of(self._destination), self._destination.open("x+b") as target:
                 self._copy_data(descriptor, target.fileno(), progress)
                 os.fchmod(target.fileno(), stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
             after = os.fstat(descriptor)

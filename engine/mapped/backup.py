@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import StoreError
-from engine.files.atomic_file import sync_file, sync_file_system, sync_folder, write_atomically
+from engine.files.atomic_file import errors_of, sync_file, sync_file_system, sync_folder, write_atomically
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span
@@ -544,9 +544,10 @@ class BackupWriter:
 
     def _write(self, entry: dict[str, Any]) -> None:
         line = memoryview(json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
-        while line:
-            line = line[os.write(self._journal, line) :]
-        os.fsync(self._journal)
+        with errors_of(self.folder / JOURNAL):
+            while line:
+                line = line[os.write(self._journal, line) :]
+            os.fsync(self._journal)
 
 
 def _file_entry(name: str, info: os.stat_result) -> dict[str, Any]:

@@ -319,7 +319,7 @@ class RealDisk:
             os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
 
     def set_size(self, path: Path, size: int) -> None:
-        with self._files.at_work(str(path)), path.open("r+b") as file:
+        with self._files.at_work(str(path)), errors_of(path), path.open("r+b") as file:
             os.ftruncate(file.fileno(), size)
             os.fsync(file.fileno())
 

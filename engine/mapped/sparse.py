@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.files.atomic_file import errors_of
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.reading import data_extents
 
@@ -55,26 +56,27 @@ def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
     Returns their SHA-256 (see :func:`digest_span`), None if the blocks are shared. Raises ``OSError``.
 
     """
-    source_descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with errors_of(target):
+        source_descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            if stop - start >= _MIN_CLONED_BYTES and clone_file(source_descriptor, target_descriptor):
+            target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                if stop - start >= _MIN_CLONED_BYTES and clone_file(source_descriptor, target_descriptor):
+                    os.fsync(target_descriptor)
+                    return None
+                os.ftruncate(target_descriptor, stop)
+                digest = hashlib.sha256()
+                for position, data in pieces(source_descriptor, start, stop):
+                    digest.update(b"%d:" % position + data)
+                    written = 0
+                    while written < len(data):
+                        written += os.pwrite(target_descriptor, memoryview(data)[written:], position + written)
                 os.fsync(target_descriptor)
-                return None
-            os.ftruncate(target_descriptor, stop)
-            digest = hashlib.sha256()
-            for position, data in pieces(source_descriptor, start, stop):
-                digest.update(b"%d:" % position + data)
-                written = 0
-                while written < len(data):
-                    written += os.pwrite(target_descriptor, memoryview(data)[written:], position + written)
-            os.fsync(target_descriptor)
-            return digest.hexdigest()
+                return digest.hexdigest()
+            finally:
+                os.close(target_descriptor)
         finally:
-            os.close(target_descriptor)
-    finally:
-        os.close(source_descriptor)
+            os.close(source_descriptor)
 
 
 def digest_span(descriptor: int, start: int, stop: int) -> str:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
-from engine.files.atomic_file import remove_folder_tree, sync_file, sync_folder
+from engine.files.atomic_file import errors_of, remove_folder_tree, sync_file, sync_folder
 from engine.files.store_folders import lock_beside
 from engine.mapped.backup import (
     JOURNAL,
@@ -268,12 +268,14 @@ def take_back(backup: BackupWriter, error: BaseException) -> None:
 
 
 def _note(journal: BackupJournal, word: str) -> None:
-    descriptor = os.open(journal.folder / JOURNAL, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    path = journal.folder / JOURNAL
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
-        content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-        os.ftruncate(descriptor, complete_length(content))  # an incomplete line belongs to no change
-        os.write(descriptor, json.dumps({"undo": word}).encode() + b"\n")
-        os.fsync(descriptor)
+        with errors_of(path):
+            content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            os.ftruncate(descriptor, complete_length(content))  # an incomplete line belongs to no change
+            os.write(descriptor, json.dumps({"undo": word}).encode() + b"\n")
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -320,6 +322,11 @@ def _link(source: Path, target: Path, was: SavedFile) -> None:
 
 
 def _restore_bytes(journal: BackupJournal, place: Path, was: SavedFile) -> None:
+    with errors_of(place):
+        _write_pieces(journal, place, was)
+
+
+def _write_pieces(journal: BackupJournal, place: Path, was: SavedFile) -> None:
     target = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if os.fstat(target).st_size != was.size:

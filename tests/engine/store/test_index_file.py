@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+
 import pytest
 
 from engine.codec import index as codec
@@ -50,6 +53,20 @@ def test_a_file_is_reopened_unchanged_and_finally_full(disk, tmp_path):
         repeated.put_key(2, 20, 6_000)
     assert repeated.header.index_count == GEOMETRY.entries
     repeated.close()
+
+
+def test_a_new_file_is_not_read_through_its_map(disk, tmp_path):
+    """dispatch on a full tmpfs ended by SIGBUS: it read the header of a new file, which had no blocks, through the map.
+    Here every byte of the map ends the process that reads it.
+    """
+    file = disk.open(tmp_path / "1", GEOMETRY.file_size)
+    process = os.fork()
+    if not process:
+        with (tmp_path / "1").open("r+b") as opened_file:
+            file.map = memoryview(mmap.mmap(opened_file.fileno(), GEOMETRY.file_size, prot=0))
+        IndexFile(file, "1", GEOMETRY)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
 
 
 def test_a_new_file_begins_with_the_end_of_the_previous_one(disk, tmp_path):
