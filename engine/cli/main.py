@@ -6,82 +6,30 @@ read or written at all, or something in it could not be read; 130 interrupted.
 
 from __future__ import annotations
 
-import argparse
-import atexit
-import importlib
 import os
-import platform
-import signal
 import sys
-import threading
-import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 try:
     from engine import __version__
-    from engine.cli.options import Parser, masking
-    from engine.cli.output import Output, escape_controls
-    from engine.errors import StoreError, UsageError
-    from engine.mapped.reading import Gathered, gather_unread
-    from engine.sentences import sentence
+    from engine.cli.command_table import COMMANDS, MODULES, SUMMARIES
 except KeyboardInterrupt:  # Ctrl+C before the command begins; the exit code is INTERRUPTED
     raise SystemExit(130) from None
 
+# Every other module is imported where it is needed: `--version`, the first page and `--help` load none of a store.
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from importlib.metadata import EntryPoint
+
+    from engine.cli.options import Parser
+    from engine.cli.output import Output
+    from engine.mapped.reading import Gathered
+
+    Run = Callable[..., int]
 
 MAX_UNREAD_LINES = 20
 """Unread files that are named for people; ``--json`` has a record for each."""
 OK, FINDINGS, USAGE, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
-
-COMMANDS = (
-    "info",
-    "units",
-    "queue",
-    "index",
-    "trace",
-    "get",
-    "message",
-    "offset",
-    "where",
-    "conversation",
-    "positions",
-    "groups",
-    "space",
-    "diff",
-    "check",
-    "config",
-    "rows",
-    "waiting",
-    "timeline",
-    "histogram",
-    "sql",
-    "recover",
-    "compat",
-    "dispatch",
-    "repair",
-    "salvage",
-    "set_values",
-    "bench",
-    "snapshot",
-    "capsule",
-    "put",
-    "copy",
-    "pipeline",
-    "mqadmin",
-    "namesrv",
-    "serve",
-    "replay",
-    "resend",
-    "replicate",
-    "cluster",
-    "completion",
-    "doctor",
-)
-
-Run = Callable[..., int]
 
 FIRST_PAGE = """usage: storescope COMMAND STORE
 
@@ -103,7 +51,22 @@ storescope doctor           what this installation has and lacks"""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; never raises for what a user can cause."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    end = _EndOfProcess() if argv is None else None
+    try:
+        if not arguments or arguments == ["--version"]:
+            print(_version(verbose=False) if arguments else FIRST_PAGE)
+            sys.stdout.flush()
+            return OK if arguments else USAGE
+        return _run_to_the_end(arguments, is_process=argv is None)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _closed_pipe()
+
+
+def _run_to_the_end(arguments: list[str], *, is_process: bool) -> int:
+    from engine.mapped.reading import gather_unread
+
+    end = _EndOfProcess() if is_process else None
     with gather_unread() as unread:
         code = _run_guarded(arguments, unread)
         if end is not None:
@@ -119,11 +82,16 @@ class _EndOfProcess:
     """
 
     def __init__(self) -> None:
+        import atexit
+
         self._is_interrupted = False
         atexit.register(self._leave)  # registered first, called last
 
     def begin(self) -> None:
         """From now on SIGINT is noted."""
+        import signal
+        import threading
+
         if (
             threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
@@ -137,12 +105,16 @@ class _EndOfProcess:
 
     def _leave(self) -> None:
         if self._is_interrupted:
+            from contextlib import suppress
+
             with suppress(OSError):
                 sys.stdout.flush()
             os._exit(INTERRUPTED)
 
 
 def _run_guarded(arguments: list[str], unread: Gathered) -> int:
+    from engine.errors import StoreError, UsageError
+
     debug = "--debug" in arguments
     try:
         try:
@@ -160,7 +132,35 @@ def _run_guarded(arguments: list[str], unread: Gathered) -> int:
 
 
 def build_parser(only: str | None = None) -> Parser:
-    """The whole command line; with ``only`` just that command's part, which starts faster."""
+    """Return the whole command line; with ``only`` just the part of that command's module, which starts faster."""
+    import importlib
+
+    parser, commands = _empty_parser()
+    above = _commands_above() if only not in MODULES else {}
+    modules = [MODULES[only]] if only in MODULES else [] if only in above else list(COMMANDS)
+    for module in modules:
+        importlib.import_module(f"engine.cli.commands.{module}").register(commands)
+    for name, entry in above.items():
+        if only == name or only not in above:
+            entry.load()(commands)
+    return parser
+
+
+def outline_parser() -> Parser:
+    """Return a command line that knows the names and summaries of the commands, for ``--help`` and wrong words."""
+    parser, commands = _empty_parser()
+    for name, summary in SUMMARIES.items():
+        commands.add_parser(name, help=summary)
+    for entry in _commands_above().values():
+        entry.load()(commands)
+    return parser
+
+
+def _empty_parser() -> tuple[Parser, Any]:
+    import argparse
+
+    from engine.cli.options import Parser
+
     parser = Parser(
         prog="storescope",
         description="Inspect and repair Apache RocketMQ message stores. Commands that write are marked (writes).",
@@ -176,14 +176,7 @@ def build_parser(only: str | None = None) -> Parser:
     parser.add_argument(
         "--verbose", action="store_true", help="with --version: print the Python version and the system too"
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    above = _commands_above() if only not in COMMANDS else {}
-    for name in (only,) if only in COMMANDS else () if only in above else COMMANDS:
-        importlib.import_module(f"engine.cli.commands.{name}").register(commands)
-    for name, entry in above.items():
-        if only == name or only not in above:
-            entry.load()(commands)
-    return parser
+    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
 
 
 def _commands_above() -> dict[str, EntryPoint]:
@@ -194,14 +187,14 @@ def _commands_above() -> dict[str, EntryPoint]:
 
 
 def _run(arguments: list[str], unread: Gathered) -> int:
+    from engine.cli.options import masking
+    from engine.cli.output import Output
+    from engine.errors import UsageError
+    from engine.sentences import sentence
+
     command = next((word for word in arguments if not word.startswith("-")), None)
-    if not arguments:
-        print(FIRST_PAGE)
-        return USAGE
-    if command is None and set(arguments) <= {"--version", "--verbose"}:
-        print(_version("--verbose" in arguments))
-        return OK
-    parser = build_parser(command)
+    is_known = command in MODULES or command in _commands_above()
+    parser = build_parser(command) if is_known else outline_parser()
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
         page = f"storescope {args.command} --help" if args.command else "storescope --help"
@@ -243,6 +236,8 @@ def _report_unread(unread: Gathered, out: Output, *, failed: bool) -> None:
 
     One line goes to standard error; where the command ``failed`` its own error is that line.
     """
+    from engine.cli.output import escape_controls
+
     listed = list(unread)
     for number, unread_item in enumerate(listed):
         out.record(dict(unread_item.record()))
@@ -258,13 +253,18 @@ def _report_unread(unread: Gathered, out: Output, *, failed: bool) -> None:
 def _version(verbose: bool) -> str:
     if not verbose:
         return f"storescope {__version__}"
+    import platform
+
     return f"storescope {__version__} · Python {platform.python_version()} · {platform.platform()}"
 
 
 def _report_failure(error: Exception, code: int, debug: bool) -> int:
+    from engine.cli.output import escape_controls
     from engine.files.store_folders import OutsidePath
 
     if debug:
+        import traceback
+
         traceback.print_exc()
     text = str(error)
     if isinstance(error, OutsidePath):

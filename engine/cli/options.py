@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from engine.cli.command_table import SUMMARIES
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import StoreError, UsageError
 from engine.releases import NAMES, Release, parse
@@ -34,10 +35,15 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(sentence("{message} (see '{prog} --help')", message=message, prog=self.prog))
 
 
-def add_command(commands: Any, name: str, summary: str, *examples: str, parents: Sequence[Any] = ()) -> Parser:
-    """Add the command ``name`` to ``commands``. Its help begins with ``summary`` and ends with the ``examples``, which
-    are command lines without ``storescope``.
+def add_command(commands: Any, name: str, *examples: str, parents: Sequence[Any] = ()) -> Parser:
+    """Add the command ``name`` of :mod:`engine.cli.command_table` to ``commands``; its help ends with the ``examples``,
+    which are command lines without ``storescope``.
     """
+    return add_job(commands, name, SUMMARIES[name], *examples, parents=parents)
+
+
+def add_job(commands: Any, name: str, summary: str, *examples: str, parents: Sequence[Any] = ()) -> Parser:
+    """Add ``name`` to ``commands`` as :func:`add_command` does, with a ``summary`` that begins its help."""
     title = "Example" if len(examples) == 1 else "Examples"
     parser: Parser = commands.add_parser(
         name,

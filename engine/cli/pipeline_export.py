@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import __version__
-from engine.cli.options import add_command, add_masking, masking
+from engine.cli.options import add_job, add_masking, masking
 from engine.cli.output import Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig
@@ -34,7 +34,7 @@ FACTS = ("config", "batchTopics", "release", "topicsTable")
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = add_command(
+    parser = add_job(
         jobs,
         "export",
         "Export the messages as Parquet, CSV or JSON lines (writes DIR)",

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.cli.options import add_command, add_config, add_release, read_config
+from engine.cli.options import add_config, add_job, add_release, read_config
 from engine.cli.output import Output
 from engine.cli.pipeline_export import ABOUT_FILE
 from engine.cli.pipeline_jobs import Job, job_options, run_job, staged_output
@@ -40,7 +40,7 @@ _WAIT_MS = 1000.0
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = add_command(
+    parser = add_job(
         jobs,
         "import",
         "Make a new store from an export (writes DIR)",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import releases
-from engine.cli.options import add_command, add_config, add_release, read_config
+from engine.cli.options import add_config, add_job, add_release, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, add_split_option, job_options, run_job
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
@@ -52,7 +52,7 @@ DIFFERENCES = (
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = add_command(
+    parser = add_job(
         jobs,
         "rebuild",
         "Build consume queues and index files from the logs (writes DIR)",

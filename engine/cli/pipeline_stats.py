@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_command
+from engine.cli.options import add_job
 from engine.cli.output import Column, Output, iso_time
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.english import number_of
@@ -59,7 +59,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = add_command(
+    parser = add_job(
         jobs,
         "stats",
         "Count messages and bytes by topic, queue, tag, producer, hour, size or key",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_command, add_masking
+from engine.cli.options import add_job, add_masking
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import CannotRead, StoreError, Undecoded, UsageError
@@ -49,7 +49,7 @@ _LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = add_command(
+    parser = add_job(
         jobs,
         "trace",
         "Find the messages of given keys in many stores, or explain why they are missing",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.commands.check import SEVERITIES
 from engine.cli.finding_text import COLUMNS, print_findings
-from engine.cli.options import add_command, add_config, add_masking, read_config
+from engine.cli.options import add_config, add_job, add_masking, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.config import MessageStoreConfig
@@ -66,7 +66,7 @@ class Verified:
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = add_command(
+    parser = add_job(
         jobs,
         "verify",
         "Check stores: compare log, queues and index with each other",

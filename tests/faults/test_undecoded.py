@@ -20,7 +20,8 @@ from handmade_stores import healthy
 from handmade_stores import into_dledger as into_dledger_behind
 from writing_commands import WRITERS
 
-from engine.cli.main import COMMANDS, main
+from engine.cli.command_table import COMMANDS
+from engine.cli.main import main
 from engine.codec.dledger import EntryHeader, encode_header
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig

@@ -25,7 +25,8 @@ from golden_stores import changes, fingerprint
 from unprivileged_user import NOBODY, as_nobody, open_folder
 
 from engine.cli import main as root
-from engine.cli.main import COMMANDS, main
+from engine.cli.command_table import COMMANDS
+from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig, from_mapping

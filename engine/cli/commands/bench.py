@@ -28,7 +28,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "bench",
-        "Measure the speed of reading, writing and checking on this machine",
         "bench scan append --size 268435456",
         parents=[common_options(store=False)],
     )

@@ -18,7 +18,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "capsule",
-        "Write everything of a store but the bodies into one file, to attach to a report (writes FILE)",
         "capsule ~/store -o incident.capsule",
         "capsule ~/store -o incident.capsule --mask keys,hosts,tables",
         parents=[common_options()],

@@ -16,7 +16,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "check",
-        "Check a store: what is wrong, what is lost, and what to do first",
         "check ~/store",
         "check ~/store --only CL01,CQ04 --json",
         parents=[common_options()],

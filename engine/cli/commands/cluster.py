@@ -57,7 +57,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "cluster",
-        "Show a running cluster: brokers, clients, queue owners and lag",
         "cluster 127.0.0.1:9876",
         parents=[common_options(store=False)],
     )

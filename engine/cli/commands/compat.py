@@ -48,7 +48,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "compat",
-        "Show whether other releases and storage modes would start on a store, what they lose and do not read",
         "compat ~/store --to 5.5 --config broker.conf",
         "compat ~/store --to 5.3 --to-mode files",
         parents=[common_options()],

@@ -27,7 +27,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "completion",
-        "Print a script that completes storescope commands in a shell",
         "completion bash > ~/.local/share/bash-completion/completions/storescope",
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")

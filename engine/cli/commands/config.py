@@ -23,7 +23,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "config",
-        "Show the tables in config/: topics, consumer groups, offsets, delay levels and others",
         "config ~/store",
         parents=[common_options()],
     )

@@ -33,7 +33,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "conversation",
-        "Follow a key, a transaction or a retried message: all its units in order, and what happened between",
         "conversation ~/store O-1042",
         "conversation ~/store O-1042 --topic Orders --events --json",
         parents=[common_options()],

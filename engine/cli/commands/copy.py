@@ -27,7 +27,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "copy",
-        "Copy a store message by message; damage is left out (writes DST)",
         "copy ~/store /tmp/repaired",
         """copy ~/store /tmp/orders --where 'topic = "Orders"'""",
         parents=[common_options()],

@@ -38,7 +38,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "diff",
-        "Compare two stores: units, queue entries, index, tables, checkpoint",
         "diff ~/store ~/backup",
         "diff ~/master ~/slave --limit 20",
         "diff ~/store --patched repair.patches",

@@ -37,7 +37,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "dispatch",
-        "Rebuild the consume queues and the index from the commit log (writes)",
         "dispatch ~/store --to /tmp/rebuilt",
         "dispatch ~/store",
         parents=[common_options()],

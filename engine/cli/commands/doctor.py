@@ -18,7 +18,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "doctor",
-        "Show what this installation has and lacks: versions, window, Java, limits",
         "doctor",
         "doctor ~/store",
         "doctor --json",

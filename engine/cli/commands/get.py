@@ -32,7 +32,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "get",
-        "Read messages from a queue as a broker's getMessage returns them",
         "get ~/store Orders 0 100 --max 10",
         "get ~/store Orders 0 100 --tag 'OrderPaid || OrderSent'",
         parents=[common_options()],

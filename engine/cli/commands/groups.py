@@ -48,7 +48,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "groups",
-        "Show the progress of each consumer group: offset, lag, oldest unread message",
         "groups ~/store",
         "groups ~/store --offsets ~/.rocketmq_offsets/CLIENT/GROUP/offsets.json",
         parents=[common_options()],

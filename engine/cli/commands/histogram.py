@@ -39,7 +39,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "histogram",
-        "Count messages and bytes over store time, by topic, with p50 and p99 of the time from born to stored",
         "histogram ~/store --by topic",
         """histogram ~/store --where 'keys = "O-1042"' --begin '2026-11-30#08:00:00:000' --bins 100 --json""",
         parents=[common_options()],

@@ -37,7 +37,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "index",
-        "List the index files with their headers, and their entries on request",
         "index ~/store",
         "index ~/store --file 20261120094107250 --entries",
         parents=[common_options()],

@@ -51,7 +51,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "info",
-        "Show what a store contains: files, topics, queues, index files and checkpoint",
         "info ~/store",
         "info ~/store --json",
         parents=[common_options()],

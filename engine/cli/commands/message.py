@@ -35,7 +35,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "message",
-        "Show one message: by message id, key, or offset",
         "message ~/store Orders/0/100",
         "message ~/store 8193 --json --body",
         parents=[common_options()],

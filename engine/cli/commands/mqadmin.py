@@ -53,7 +53,7 @@ _EXAMPLE_ID = "0A00000500002A9F0000000000002001"
 
 
 def register(commands: Any) -> None:
-    parser = _add(commands, "queryMsgByKey", _query_by_key, "find messages by topic and key", "-t Orders", "-k O-1042")
+    parser = _add(commands, "queryMsgByKey", _query_by_key, "-t Orders", "-k O-1042")
     text = "earliest store time, ms since 1970 (default: 0)"
     parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS", help=text)
     text = "latest store time, ms since 1970 (default: none)"
@@ -70,35 +70,29 @@ def register(commands: Any) -> None:
         metavar="TYPE",
         help="kind of KEY: K key, U unique key, T tag (default: any kind)",
     )
-    _add(commands, "queryMsgById", _query_by_id, "find messages by offset message id", f"-i {_EXAMPLE_ID}")
-    help_text = "find messages by topic and unique key"
-    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, help_text, "-t Orders", f"-i {_EXAMPLE_ID}")
-    help_text = "show the message at a queue offset"
-    _add(commands, "queryMsgByOffset", _query_by_offset, help_text, "-t Orders", "-i 0", "-o 100")
-    parser = _add(
-        commands, "queryCq", _query_cq, "list consume queue entries with their messages", "-t Orders", "-q 0", "-i 100"
-    )
+    _add(commands, "queryMsgById", _query_by_id, f"-i {_EXAMPLE_ID}")
+    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, "-t Orders", f"-i {_EXAMPLE_ID}")
+    _add(commands, "queryMsgByOffset", _query_by_offset, "-t Orders", "-i 0", "-o 100")
+    parser = _add(commands, "queryCq", _query_cq, "-t Orders", "-q 0", "-i 100")
     text = "the first queue offset"
     parser.add_argument("-i", "--index", dest="start", type=number, required=True, metavar="OFFSET", help=text)
     text = "list at most N entries (default: %(default)s)"
     parser.add_argument("-c", "--count", dest="max_count", type=count, default=10, metavar="N", help=text)
-    _window(_add(commands, "printMsg", _print_messages, "print the messages of a topic", "-t Orders"))
-    _window(_add(commands, "printMsgByQueue", _print_by_queue, "print the messages of one queue", "-t Orders", "-i 0"))
-    parser = _add(
-        commands, "consumerProgress", _consumer_progress, "show the progress of consumer groups", "-g billing"
-    )
+    _window(_add(commands, "printMsg", _print_messages, "-t Orders"))
+    _window(_add(commands, "printMsgByQueue", _print_by_queue, "-t Orders", "-i 0"))
+    parser = _add(commands, "consumerProgress", _consumer_progress, "-g billing")
     parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP", help="the consumer group (default: all)")
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
-    _add(commands, "topicStatus", _topic_status, "show offsets and times of a topic's queues", "-t Orders")
+    _add(commands, "topicStatus", _topic_status, "-t Orders")
     mqadmin_cluster.register(commands)
     mqadmin_files.register(commands)
     mqadmin_offsets.register(commands)
 
 
-def _add(commands: Any, name: str, run: Any, summary: str, *options: str) -> argparse.ArgumentParser:
+def _add(commands: Any, name: str, run: Any, *options: str) -> argparse.ArgumentParser:
     """Add a command. ``options`` are its required options with values for the example; ``-g`` is not required."""
     example = " ".join([name, "-s ~/store", *options])
-    parser = add_command(commands, name, f"Like mqadmin: {summary}", example, parents=[common_options()])
+    parser = add_command(commands, name, example, parents=[common_options()])
     parser.add_argument(
         "-s", "--store", required=True, metavar="STORE", help="the store: the folder that contains commitlog/"
     )

@@ -81,7 +81,6 @@ def register(commands: Any) -> None:
         commands,
         "brokerStatus",
         _broker_status,
-        "show the figures of running brokers",
         "-b 127.0.0.1:10911",
         reads_stores=False,
     )
@@ -90,7 +89,6 @@ def register(commands: Any) -> None:
         commands,
         "statsAll",
         _statistics,
-        "show messages in and out of each topic and group",
         "-n 127.0.0.1:9876",
         reads_stores=False,
     )
@@ -99,7 +97,7 @@ def register(commands: Any) -> None:
         "-a", "--activeTopic", dest="active", action="store_true", help="only topics with messages in the last 24 hours"
     )
     parser.add_argument("-t", "--topic", metavar="TOPIC", help="the topic (default: all)")
-    parser = _add(commands, "topicList", _topic_list, "list topics", "-n 127.0.0.1:9876", "-s ~/store")
+    parser = _add(commands, "topicList", _topic_list, "-n 127.0.0.1:9876", "-s ~/store")
     _add_sources(parser, "-s")
     parser.add_argument(
         "-c", "--clusterModel", dest="groups", action="store_true", help="also show the cluster and the groups"
@@ -108,7 +106,6 @@ def register(commands: Any) -> None:
         commands,
         "getBrokerEpoch",
         _epochs,
-        "list the epochs of masters in controller mode",
         "-n 127.0.0.1:9876 -b broker-a",
         "-s ~/store",
     )
@@ -119,7 +116,6 @@ def register(commands: Any) -> None:
         commands,
         "consumeMessage",
         _consume,
-        "print messages of a topic from the oldest on",
         "-n 127.0.0.1:9876 -t Orders -c 10",
         "--store ~/store -t Orders -i 0 -o 100",
     )
@@ -129,7 +125,6 @@ def register(commands: Any) -> None:
         commands,
         "checkRocksdbCqWriteProgress",
         _check_progress,
-        "check that a RocksDB has the entries of the file queues",
         "-n 127.0.0.1:9876 -c DefaultCluster",
         "-s ~/store",
     )
@@ -140,12 +135,10 @@ def register(commands: Any) -> None:
     parser.add_argument("-cf", "--checkFrom", dest="since", type=number, metavar="MS", help=text)
 
 
-def _add(
-    commands: Any, name: str, run: Any, summary: str, *options: str, reads_stores: bool = True
-) -> argparse.ArgumentParser:
+def _add(commands: Any, name: str, run: Any, *options: str, reads_stores: bool = True) -> argparse.ArgumentParser:
     examples = [f"{name} {words}" for words in options]
     parents = [common_options(store=reads_stores)]
-    parser = add_command(commands, name, f"Like mqadmin: {summary}", *examples, parents=parents)
+    parser = add_command(commands, name, *examples, parents=parents)
     add_credentials(parser)
     parser.set_defaults(run=run)
     return parser

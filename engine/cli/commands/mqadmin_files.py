@@ -39,7 +39,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "rocksDBConfigToJson",
-        "Like mqadmin: print a table that a broker keeps in a RocksDB, as JSON",
         "rocksDBConfigToJson -p ~/store/config -t topics",
         parents=[common_options(store=False)],
     )
@@ -49,7 +48,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "exportMetadataInRocksDB",
-        "Like mqadmin: list the topics or groups that a broker keeps in a RocksDB",
         "exportMetadataInRocksDB -p ~/store/config -t topics",
         parents=[common_options(store=False)],
     )
@@ -59,7 +57,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "dumpCompactionLog",
-        "Like mqadmin: list the messages in a log file of a compacted queue",
         "dumpCompactionLog -f ~/store/compaction/compactionLog/Prices/0/00000000000000000000",
         parents=[common_options(store=False)],
     )

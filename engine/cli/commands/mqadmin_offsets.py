@@ -45,7 +45,6 @@ def register(commands: Any) -> None:
     parser = _add(
         commands,
         "resetOffsetByTime",
-        "Like mqadmin: set a group's offsets to a time, with a plan and an undo file (writes)",
         "resetOffsetByTime -n 127.0.0.1:9876 -g billing -t Orders -s 2026-11-20#09:41:07:000 --plan",
         "resetOffsetByTime -n 127.0.0.1:9876 -g billing -t Orders -b broker-a -q 0 -o 1200",
     )
@@ -59,7 +58,6 @@ def register(commands: Any) -> None:
     parser = _add(
         commands,
         "skipAccumulatedMessage",
-        "Like mqadmin: set a group's offsets to the end, with a plan and an undo file (writes)",
         "skipAccumulatedMessage -n 127.0.0.1:9876 -g billing -t Orders --plan",
     )
     _add_group_and_topic(parser)
@@ -67,7 +65,6 @@ def register(commands: Any) -> None:
     parser = _add(
         commands,
         "cloneGroupOffset",
-        "Like mqadmin: set a group's offsets to those of another group, with a plan and an undo file (writes)",
         "cloneGroupOffset -n 127.0.0.1:9876 -s billing -d billing-new -t Orders --plan",
     )
     parser.add_argument("-s", "--srcGroup", dest="source", required=True, metavar="GROUP", help="the group to copy")
@@ -78,7 +75,6 @@ def register(commands: Any) -> None:
     parser = _add(
         commands,
         "restore-offsets",
-        "Set a group's offsets back to those in an undo file (writes)",
         "restore-offsets billing.offsets.json --plan",
         needs_servers=False,
     )
@@ -86,8 +82,8 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=_restore)
 
 
-def _add(commands: Any, name: str, summary: str, *examples: str, needs_servers: bool = True) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, summary, *examples, parents=[common_options(store=False)])
+def _add(commands: Any, name: str, *examples: str, needs_servers: bool = True) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, *examples, parents=[common_options(store=False)])
     text = "the cluster's name servers" if needs_servers else "the cluster's name servers (default: those in FILE)"
     parser.add_argument(
         "-n",

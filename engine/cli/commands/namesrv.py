@@ -31,7 +31,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "namesrv",
-        "Run a name server for brokers and clients",
         "namesrv --port 9876",
         parents=[common_options(store=False)],
     )

@@ -22,7 +22,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "offset",
-        "Find the queue offset of a store time, as a broker does",
         "offset ~/store Orders 0 --time 1795600000000",
         parents=[common_options()],
     )

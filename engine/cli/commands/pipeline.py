@@ -21,7 +21,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "pipeline",
-        "Run a job over large stores or many stores, in this process or on Spark",
         "pipeline stats 'fleet/*/store' --by topic",
         "pipeline verify --help",
     )

@@ -37,7 +37,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "positions",
-        "Show the positions of log, queues, index and checkpoint",
         "positions ~/store",
         "positions ~/store --broker 127.0.0.1:10911",
         parents=[common_options()],

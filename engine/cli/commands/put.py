@@ -33,7 +33,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "put",
-        "Put messages into a store, or into a new one (writes)",
         "put /tmp/new --topic Orders --body hello --tags OrderPaid --keys O-1042",
         "put /tmp/new --plan messages.json --yes",
         parents=[common_options()],

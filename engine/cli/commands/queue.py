@@ -49,7 +49,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "queue",
-        "List the entries of a consume queue",
         "queue ~/store Orders 0 --from 100 --to 120 --resolve",
         "queue ~/store --both",
         parents=[common_options()],

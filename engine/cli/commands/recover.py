@@ -60,7 +60,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "recover",
-        "Show what the next start of a broker keeps and loses; do it with --apply (writes)",
         "recover ~/store --plan",
         "recover ~/store --apply",
         "recover ~/n1/store --plan --leader ~/n2/store",

@@ -58,7 +58,6 @@ def register(commands: Any) -> None:
     parser: Parser = add_command(
         commands,
         "repair",
-        "Show what can be mended in a damaged store; mend a copy (--to), or the store itself (--apply, writes)",
         "repair ~/store",
         "repair ~/store --plan --finding CL01",
         "repair ~/store --to ~/mended",

@@ -38,7 +38,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "replay",
-        "Send the requests of a recording (serve --record) again, to a store or a broker (writes)",
         "replay requests.rec --store /tmp/new",
         "replay requests.rec --to 127.0.0.1:10911 --only SEND_MESSAGE_V2",
         parents=[common_options(store=False)],

@@ -30,7 +30,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "replicate",
-        "Copy a running broker's log through its HA port and build queues and index (writes DST)",
         "replicate 10.0.0.5:10912 /tmp/replica --until-caught-up",
         parents=[common_options(store=False)],
     )

@@ -52,7 +52,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "resend",
-        "Send messages of a store to a running broker again, such as dead letters (sends)",
         """resend ~/store --where 'topic = "%DLQ%billing"' --to 127.0.0.1:10911 --plan""",
         """resend ~/store --where 'topic = "%DLQ%billing"' --to 127.0.0.1:10911 --rate 50""",
         """resend ~/store --where 'key = "O-1042"' --to 127.0.0.1:9876 --topic Orders_again""",

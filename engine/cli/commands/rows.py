@@ -34,7 +34,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "rows",
-        "List the messages that a broker keeps in a RocksDB: waiting timers, open transactions, popped messages",
         "rows ~/store",
         "rows ~/store --of pop --verdict missing",
         parents=[common_options()],

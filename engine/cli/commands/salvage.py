@@ -45,7 +45,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "salvage",
-        "Find messages in damage, free space and disk images that the store does not have any more",
         "salvage ~/store",
         "salvage ~/store --image /mnt/rescue/sdb1.img --json",
         "salvage ~/store --image ~/replica/commitlog/00000000001073741824 --to ~/salvaged",

@@ -71,7 +71,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "serve",
-        "Run a broker on a store, with a name server, for RocketMQ clients (writes)",
         "serve /tmp/new",
         "serve ~/store-copy --port 0 --namesrv-port 0 --log-requests requests.jsonl",
         parents=[common_options()],

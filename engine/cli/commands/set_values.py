@@ -45,7 +45,6 @@ def register(commands: Any) -> None:
     offset = _add(
         commands,
         "set-offset",
-        "Set the offset at which a consumer group goes on in a queue (writes)",
         ("set-offset ~/store billing orders 2 1000 --plan", "set-offset ~/store billing orders 2 1000"),
         _consumer_offset,
     )
@@ -56,7 +55,6 @@ def register(commands: Any) -> None:
     delay = _add(
         commands,
         "set-delay-offset",
-        "Set the offset at which the broker goes on delivering a delay level (writes)",
         ("set-delay-offset ~/store 3 250 --plan",),
         _delay_offset,
     )
@@ -65,7 +63,6 @@ def register(commands: Any) -> None:
     checkpoint = _add(
         commands,
         "set-checkpoint",
-        "Set one number of the checkpoint, and show what the next start makes of it (writes)",
         ("set-checkpoint ~/store logicsMsgTimestamp 1764409000000 --plan",),
         _checkpoint,
     )
@@ -75,8 +72,8 @@ def register(commands: Any) -> None:
     add_release(checkpoint, "show the start of this RocketMQ release (default: the one that probably wrote the store)")
 
 
-def _add(commands: Any, name: str, summary: str, examples: tuple[str, ...], change: Change) -> Parser:
-    parser = add_command(commands, name, summary, *examples, parents=[common_options()])
+def _add(commands: Any, name: str, examples: tuple[str, ...], change: Change) -> Parser:
+    parser = add_command(commands, name, *examples, parents=[common_options()])
     add_store(parser)
     parser.add_argument("--plan", action="store_true", help="show the change and what it means; change nothing")
     add_consent(parser)

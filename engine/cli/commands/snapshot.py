@@ -17,7 +17,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "snapshot",
-        "Copy a store byte for byte, with a manifest of hashes (writes DST)",
         "snapshot ~/store /backup/store",
         "snapshot ~/store /tmp/incident --recovery-set",
         parents=[common_options()],

@@ -88,7 +88,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "space",
-        "Show disk space by topic, queue, day, tag and producer, and what retention deletes next",
         "space ~/store",
         "space ~/store --quick --config broker.conf",
         parents=[common_options()],

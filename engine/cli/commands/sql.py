@@ -31,7 +31,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "sql",
-        "Ask questions about a store in SQL: messages, queue entries, index entries, groups, findings",
         'sql ~/store "SELECT topic, count(*), sum(size) FROM units GROUP BY 1 ORDER BY 2 DESC"',
         "sql ~/store \"SELECT physicalOffset, keys FROM units WHERE list_contains(keys, 'O-1042')\" --json",
         'sql ~/store "SELECT * FROM units" --format parquet -o units.parquet',

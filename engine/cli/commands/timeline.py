@@ -35,7 +35,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "timeline",
-        "List what happened to a store and when: crashes, starts, stalls, clock steps, duplicate sends, retry storms",
         "timeline ~/store",
         "timeline ~/store --kind crash,outage,stall --begin '2026-11-30#08:00:00:000'",
         parents=[common_options()],

@@ -31,7 +31,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "trace",
-        "Follow a key or tag through the index files, step by step",
         "trace ~/store Orders O-1042",
         "trace ~/store Orders OrderPaid --tag --max 5",
         parents=[common_options()],

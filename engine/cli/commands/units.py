@@ -47,7 +47,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "units",
-        "List the units in the commit log: messages, blanks and damage",
         "units ~/store --topic Orders --limit 20",
         """units ~/store --where 'keys = "O-1042"' --json --body""",
         parents=[common_options()],

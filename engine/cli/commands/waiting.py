@@ -42,7 +42,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "waiting",
-        "List messages that wait: delayed, timed, half, popped, to be retried; and what their services have reached",
         "waiting ~/store",
         "waiting ~/store --kind retry --group warehouse",
         parents=[common_options()],

@@ -74,7 +74,6 @@ def register(commands: Any) -> None:
     parser = add_command(
         commands,
         "where",
-        "Find a message, or explain why it is missing",
         "where ~/store O-1042 --topic Orders --group billing",
         "where ~/store Orders/0/100",
         parents=[common_options()],

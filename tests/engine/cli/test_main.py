@@ -17,6 +17,7 @@ import handmade_stores
 import pytest
 
 from engine import __version__
+from engine.cli.command_table import SUMMARIES
 from engine.cli.main import FIRST_PAGE, build_parser
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -108,12 +109,26 @@ def test_the_version_and_the_first_page_need_no_module_of_a_store():
     """``storescope --version`` loaded all commands, two hundred modules and numpy, before it printed ten characters."""
     code = (
         "import sys\nfrom engine.cli.main import main\nmain([])\nmain(['--version'])\n"
-        "modules = ('numpy', 'engine.inspection', 'engine.codec')\n"
-        "sys.exit(' '.join(name for name in sys.modules if name.startswith(modules)))"
+        "sys.exit(' '.join(name for name in sys.modules if name.startswith(('engine.', 'numpy', 'argparse'))))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ended.stderr == "\n"
+    assert set(ended.stderr.split()) == {"engine.cli", "engine.cli.main", "engine.cli.command_table"}
     assert ended.stdout.endswith(f"\nstorescope {__version__}\n")
+
+
+def test_help_and_a_wrong_word_load_no_command():
+    """``storescope --help`` imported the modules of all commands to print one line about each."""
+    code = (
+        "import sys\nfrom engine.cli.main import main\nmain(['chek'])\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n"
+        "    sys.exit(' '.join(name for name in sys.modules if name.startswith(('numpy', 'engine.cli.commands'))))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    wrong_word, rest = ended.stderr.split("\n", 1)
+    assert "invalid choice: 'chek' (choose from" in wrong_word
+    assert rest.strip() == ""
+    lines = {line.split()[0]: line.split(None, 1)[1:] for line in ended.stdout.splitlines() if line.strip()}
+    assert {*SUMMARIES, "view"} <= set(lines)
 
 
 def every_command(parser, *path):
@@ -224,7 +239,7 @@ def test_an_interrupt_after_the_last_output_exits_with_130_and_no_traceback(time
         "    print('ending', flush=True)\n"
         "    time.sleep(2)\n"
         "    print('ended', flush=True)\n"
-        "sys.argv[1:] = ['--version']\n"
+        "sys.argv[1:] = ['--version', '--verbose']\n"
         "from engine.cli import main\n"
         "_run = main._run\n"
         "main._run = lambda *words: [_run(*words), atexit.register(last)][0]\n"
@@ -258,17 +273,18 @@ def test_only_debug_prints_the_traceback(tmp_path):
     assert "Traceback" in err
 
 
-def test_ctrl_c_while_the_program_is_loaded_ends_without_a_word(tmp_path):
+@pytest.mark.parametrize("module", ["engine.cli.command_table", "engine.cli.output"])
+def test_ctrl_c_while_the_program_is_loaded_ends_without_a_word(tmp_path, module):
     """It printed Python's traceback, and the exit code was that of a killed process."""
     (tmp_path / "sitecustomize.py").write_text(
         "import signal, sys\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'engine.cli.output':\n"
+        f"        if name == '{module}':\n"
         "            signal.raise_signal(signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupt())\n"
     )
-    code = "import engine.cli.main"
+    code = "import sys\nfrom engine.cli.main import main\nsys.exit(main(['info', 'nowhere']))"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
