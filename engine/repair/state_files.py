@@ -15,8 +15,9 @@ from engine.codec import checkpoint as checkpoint_codec
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP, TABLES, load_table, read_table_file
+from engine.codec.consume_queue import CQ_UNIT_SIZE, decode
 from engine.codec.cut_tables import whole_rows
-from engine.codec.message import MIN_UNIT_SIZE
+from engine.codec.message import MIN_UNIT_SIZE, Unit
 from engine.codec.queue_mappings import MAPPINGS_FILE, read_mappings
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import MOVED_FOLDER, parse_file_name, queue_file_name
@@ -27,9 +28,10 @@ from engine.inspection.epochs import read_epochs
 from engine.inspection.misnamed_files import misnamed_log_files, own_offset
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.written_release import release_of
+from engine.mapped.read_only import ReadOnlyFile
 from engine.patching.patches import MoveFile, Patch, RemoveFile, WriteFile, sample_digest
 from engine.releases import Release, rules_of
-from engine.repair.queue_entries import queue_file_size
+from engine.repair.queue_entries import PlainQueue, plain_queues, queue_file_size
 from engine.repair.repair import Repair, sample_of
 from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
@@ -291,6 +293,8 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             patch = _move(store, Path(file.path), target, why, FILES)
             patches += [patch] if patch is not None else []
     patches += _renumbered(store)
+    if _has(findings, frozenset({"CQ01"})):
+        patches += _renumbered_queue_files(store)
     costs = ""
     for finding in findings:
         if finding.id == "CL12" and finding.kind == "deeper":
@@ -320,7 +324,7 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
     renamed_bytes = sum(
         patch.size
         for patch in patches
-        if isinstance(patch, MoveFile) and not patch.target.startswith((MOVED_FOLDER, "index/"))
+        if isinstance(patch, MoveFile) and not patch.target.startswith((MOVED_FOLDER, "index/", "consumequeue/"))
     )
     return Repair(
         FILES,
@@ -388,6 +392,44 @@ def _renumbered(store: StoreSnapshot) -> Iterator[Patch]:
             elif isinstance(parked, MoveFile) and start == chain[-1]:
                 yield parked
             yield patch
+
+
+def _renumbered_queue_files(store: StoreSnapshot) -> Iterator[Patch]:
+    """Yield a patch for each queue file whose name is another number than its first message says, if the place of that
+    number is free. A file whose number none of the broker's files can have, and whose messages give it none, is moved
+    out of the queue: its entries are those of the log.
+    """
+    file_size = queue_file_size(store)
+    for queue in plain_queues(store):
+        starts = {file.start_offset for file in queue.files}
+        for file in queue.files:
+            if file_size <= 0 or file.size != file_size or not Path(file.path).is_relative_to(store.path):
+                continue
+            start = _own_start(store, queue, file)
+            if start is not None and start % file_size == 0 and start not in starts:
+                why = sentence("its first message says that it begins at {offset:,}", offset=start)
+                target = Path(file.path).with_name(queue_file_name(start)).relative_to(store.path).as_posix()
+                starts.add(start)
+            elif file.start_offset % file_size:
+                why = sentence("queue files of {size:,} bytes never begin here", size=file_size)
+                target = f"{MOVED_FOLDER}/{Path(file.path).relative_to(store.path).as_posix()}"
+            else:
+                continue
+            patch = _move(store, Path(file.path), target, why, FILES)
+            yield from [patch] if patch is not None else []
+
+
+def _own_start(store: StoreSnapshot, queue: PlainQueue, file: ReadOnlyFile) -> int | None:
+    """Return where a queue file begins by its first entry that leads to a message of the queue; None without one."""
+    content = file.read(0, file.size)
+    for position in range(0, len(content) - CQ_UNIT_SIZE + 1, CQ_UNIT_SIZE):
+        entry = decode(content, position)
+        if entry.size <= 0:
+            return None
+        unit = store.log.unit_at(entry.physical_offset, crc=False) if entry.physical_offset >= 0 else None
+        if isinstance(unit, Unit) and (unit.topic, unit.queue_id) == queue.key:
+            return unit.queue_offset * CQ_UNIT_SIZE - position
+    return None
 
 
 def _chains(targets: dict[int, int], starts: set[int]) -> Iterator[list[int]]:

@@ -142,6 +142,32 @@ def test_a_copy_of_another_file_is_not_renamed_over_it(tmp_path):
         assert repair_files(opened, found(opened)) is None
 
 
+@pytest.mark.parametrize("start", [420, 1200])
+def test_a_queue_file_under_another_number_gets_its_own_name_back(tmp_path, start):
+    """repair wrote the file again beside the one with the wrong number, and the queue still had a gap and messages that
+    belong elsewhere (CQ01, CL09). Now the file gets the name that its first message says.
+    """
+    root = healthy(count=90).write(tmp_path / "store")
+    file = root / "consumequeue" / "Orders" / "1" / f"{400:020d}"
+    file.rename(file.with_name(f"{start:020d}"))
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert file.exists()
+    with open_store(root) as opened:
+        assert found(opened) == []
+
+
+def test_a_copy_of_a_queue_file_at_an_impossible_place_is_moved_out(tmp_path):
+    root = healthy(count=90).write(tmp_path / "store")
+    file = root / "consumequeue" / "Orders" / "1" / f"{400:020d}"
+    copy = Path(shutil.copy(file, file.with_name(f"{420:020d}")))
+    with open_store(root) as opened:
+        made(root, repair_files(opened, found(opened)))
+    assert (file.exists(), copy.exists()) == (True, False)
+    with open_store(root) as opened:
+        assert found(opened) == []
+
+
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_start_fills_all_lost_queues_again(tmp_path, is_closed):
     """Without their files and a configuration nobody knows how long the broker's files are."""
