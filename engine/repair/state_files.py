@@ -108,6 +108,12 @@ def repair_start_of_dispatch(store: StoreSnapshot, findings: Collection[Finding]
             release=rules_of(release).title,
         )
         costs = join("; ", [costs, at_once])
+    if store.config is None and store.log.min_offset == 0 and rules_of(release).recovers_rocksdb_queues:
+        without_first = sentence(
+            "if the queues were in a RocksDB, a new one of the broker leaves out the message at offset 0 of the log: "
+            "give the broker's configuration (--config), and the database is built here"
+        )
+        costs = join("; ", [costs, without_first])
     title = sentence("Let the next start read the log from its first file")
     return Repair(START, mendable.LOST_QUEUES, title, tuple(patches), gains, costs)
 

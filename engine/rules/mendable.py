@@ -131,7 +131,11 @@ LEFT: dict[str, Sentence] = {
     "CQ06": sentence("nothing has to be mended: a start continues in this file"),
     "CQ08": sentence("nothing has to be mended: the topic was deleted, and its messages expire with their files"),
     "CQ09": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
-    "CQ10": sentence("the next start dispatches these messages, or storescope dispatch builds queues of this form"),
+    "CQ10": sentence(
+        "the next start dispatches these messages, or storescope dispatch builds queues of this form. If they were in "
+        "a RocksDB, give the broker's configuration (--config), and the database is built: a new one of the broker "
+        "leaves out the message at offset 0 of the log"
+    ),
     "CQ11": sentence("the topic has folders of both kinds: move the one without its messages out of the store"),
     "CQ12": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ13": sentence(

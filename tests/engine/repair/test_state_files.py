@@ -201,6 +201,17 @@ def test_the_plan_says_that_4_9_loses_the_times_of_delayed_messages(tmp_path):
     assert ["delay levels at once" in text for text in costs] == [True, False]
 
 
+def test_the_plan_says_what_a_new_rocksdb_of_the_broker_leaves_out(tmp_path):
+    """Where a RocksDB of queues was gone and the configuration was not given, the plan offered a start that reads the
+    log again. A real 5.5.1 then left out the message at offset 0, and the plan named no such cost.
+    """
+    root = healthy(count=60).write(tmp_path / "store")
+    shutil.rmtree(root / "consumequeue")
+    with open_store(root) as opened:
+        costs = [repair_start_of_dispatch(opened, found(opened), release).costs for release in ("4.9", "5.5")]
+    assert ["a new one of the broker leaves out" in text for text in costs] == [False, True]
+
+
 def test_an_index_file_gets_its_name_back(tmp_path):
     store = healthy()
     root = store.write(tmp_path / "store")
