@@ -27,7 +27,7 @@ from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.queue_sides import writes_both
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import sentence
-from engine.store.recovery import both_sides
+from engine.store.recovery import both_sides, start_file
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.dledger import DLedgerSource
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
@@ -287,7 +287,7 @@ def start_offset(store: StoreSnapshot, known_end: int, least: int) -> int:
         abort=store.abort and store.lock_state != "held",
         config=store.config or MessageStoreConfig(),
     )
-    return recovery.start_offset(source, files, known_end, require_release(store))
+    return start_file.start_offset(source, files, known_end, require_release(store))
 
 
 def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:

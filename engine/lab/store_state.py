@@ -28,6 +28,7 @@ from engine.store.recovery import load_source
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.plan import RecoveryPlan
 from engine.store.recovery.source import QueueFiles, RecoverySource
+from engine.store.recovery.store_rules import dispatch_rules, unit_rules
 from engine.store.recovery.walk import LogWalk
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def count_units(source: RecoverySource, release: Release) -> tuple[int, int]:
     """Count the complete units of the log from its first file on. Return their number, and where they end."""
     if not source.log.files:
         return 0, 0
-    walked = LogWalk(source.log.files, recovery.unit_rules(source, release), _UnitCounter()).run(0)
+    walked = LogWalk(source.log.files, unit_rules(source, release), _UnitCounter()).run(0)
     return walked.units, walked.end_offset
 
 
@@ -126,7 +127,7 @@ def units_behind(root: Path, config: MessageStoreConfig, release: Release, start
     try:
         source = load_source.source(StorePaths(root), config, disk)
         counter = _UnitCounter()
-        rules = recovery.dispatch_rules(recovery.unit_rules(source, release))
+        rules = dispatch_rules(unit_rules(source, release))
         LogWalk(source.log.files, rules, counter).run_dispatch(start, end)
         return counter.units
     finally:

@@ -36,6 +36,7 @@ from engine.store.recovery.empty_log import LogIsEmpty
 from engine.store.recovery.plan import DispatchPass, EmptyLog, IndexPlan, QueuePlan, QueueState, RecoveryPlan
 from engine.store.recovery.queues import RecoveredQueue
 from engine.store.recovery.source import NO_CHECKPOINT, RecoverySource
+from engine.store.recovery.store_rules import dispatch_rules, unit_rules, walk_rules
 from engine.store.recovery.walk import LogWalk
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ def apply(
         raise WouldNotStart(plan)
     execution.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
-    rules = recovery.dispatch_rules(recovery.unit_rules(source, plan.release))
-    passes = (recovery.walk_rules(rules, source), rules)
+    rules = dispatch_rules(unit_rules(source, plan.release))
+    passes = (walk_rules(rules, source), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:
             LogWalk(files, passes[number], _PassFilter(execution, span)).run_dispatch(span.start, span.end)

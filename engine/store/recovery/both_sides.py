@@ -20,6 +20,8 @@ from engine.sentences import plural, sentence
 from engine.store.recovery import planning
 from engine.store.recovery.plan import Blocker, QueuePlan, QueueState, RecoveryPlan
 from engine.store.recovery.source import RecoverySource
+from engine.store.recovery.start_file import Start, StartOfBoth, find_start, start_limit
+from engine.store.recovery.store_rules import unit_rules
 from engine.system_names import LMQ_PREFIX
 
 _NOT_READABLE = "CombineConsumeQueueStore currentReadStore not satisfied readable conditions"
@@ -51,11 +53,11 @@ def plan(source: RecoverySource, release: Release = NEWEST) -> RecoveryPlan:
     rocksdb = replace(source, queues=(), writes_both=False)
     if not source.log.files or source.dledger is not None:
         return planning.plan(rocksdb, release)
-    rules = planning.unit_rules(source, release)
+    rules = unit_rules(source, release)
     sides = _Sides(files, rocksdb, planning.queues_end(files, rules), source.rocksdb.dispatched)
     dispatched_end = min(sides.files_end, sides.rocksdb_end)
     try:
-        both_start = planning.StartOfBoth(_find_start(source, sides, release), dispatched_end)
+        both_start = StartOfBoth(_find_start(source, sides, release), dispatched_end)
     except _Refused:
         return _refused(planning.plan(rocksdb, release), _no_file(source.config))
     start_plan = planning.plan(rocksdb, release, both_start=both_start)
@@ -69,11 +71,11 @@ def plan(source: RecoverySource, release: Release = NEWEST) -> RecoveryPlan:
     return _compare_ends(start_plan, files_plan, source.config)
 
 
-def _find_start(source: RecoverySource, sides: _Sides, release: Release) -> planning.Start:
+def _find_start(source: RecoverySource, sides: _Sides, release: Release) -> Start:
     """Choose the file at which the walk begins (Java: ``CombineConsumeQueueStore.isMappedFileMatchedRecover``)."""
-    rules = planning.unit_rules(source, release)
-    files_limit = planning.start_limit(sides.files, sides.files_end, rules)
-    rocksdb_limit = planning.start_limit(sides.rocksdb, sides.rocksdb_end, rules)
+    rules = unit_rules(source, release)
+    files_limit = start_limit(sides.files, sides.files_end, rules)
+    rocksdb_limit = start_limit(sides.rocksdb, sides.rocksdb_end, rules)
     is_numbered_by_files = numbering_side(source.config, release) == "files"
     limit, other = (files_limit, rocksdb_limit) if is_numbered_by_files else (rocksdb_limit, files_limit)
     known_end, other_end = sides.files_end, sides.rocksdb_end
@@ -99,7 +101,7 @@ def _find_start(source: RecoverySource, sides: _Sides, release: Release) -> plan
         return True
 
     files: list[ReadOnlyFile] = list(source.log.files)
-    return planning.find_start(sides.files, files, limit, known_end, rules, is_accepted)
+    return find_start(sides.files, files, limit, known_end, rules, is_accepted)
 
 
 def _no_file(config: MessageStoreConfig) -> Blocker:
