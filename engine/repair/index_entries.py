@@ -28,6 +28,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.index_reader import IndexReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.patching.patches import Patch, RemoveFile, ResizeFile
+from engine.repair.index_ends import without_last_entries
 from engine.repair.queue_entries import differences
 from engine.repair.repair import Repair, sample_of
 from engine.rules import mendable
@@ -85,9 +86,12 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
         neighbour_paths = {file.path for file in (previous_file, next_file) if file is not None}
         if reader.path not in reported or neighbour_paths & reported or geometry.file_size > MAX_FILE_BYTES:
             continue
-        if _remembers(reader, changed_units):
+        if not _remembers(reader, changed_units):
+            file_patches = _patches(store, geometry, reader, previous_file, next_file)
+        elif has_lost_end and next_file is None and reader.size == geometry.file_size:
+            file_patches = _end_patches(store, geometry, reader)
+        else:
             continue
-        file_patches = _patches(store, geometry, reader, previous_file, next_file)
         patches += file_patches
         mended_files += bool(file_patches)
     if not patches:
@@ -97,7 +101,7 @@ def repair_index_entries(store: StoreSnapshot, findings: Collection[Finding]) ->
         "{n:,} index files have their entries again: queries by key find their messages",
         n=mended_files,
     )
-    if lost_files:
+    if has_lost_end:
         gains = plural(
             "{n:,} index file is changed: queries by key find messages that the log has, and no others",
             "{n:,} index files are changed: queries by key find messages that the log has, and no others",
@@ -151,6 +155,16 @@ def _remembers(reader: IndexReader, changed_units: Sequence[int]) -> bool:
     except CorruptUnit:
         return False
     return any(header.begin_phy_offset <= offset <= header.end_phy_offset for offset in changed_units)
+
+
+def _end_patches(store: StoreSnapshot, geometry: Geometry, reader: IndexReader) -> list[Patch]:
+    """Return the patches without the entries behind the end of the log; the others stay as they are."""
+    old_bytes = reader.file.read(0, reader.size)
+    new_bytes = without_last_entries(old_bytes, reader.header, geometry, store.log)
+    if new_bytes is None:
+        return []
+    why = sentence("entries of {file} that lead behind the end of the log", file=reader.name)
+    return list(differences(Path(reader.path).relative_to(store.path).as_posix(), old_bytes, new_bytes, why, NAME))
 
 
 def _patches(

@@ -38,8 +38,6 @@ AFTER_LOSS = {"CL15", "CF06"}
 """Findings about placeholders, and offsets in front of what is left."""
 AFTER_LOST_END = {"CL06"}
 """The rest of a message that was cut at the end of the log: a broker overwrites it."""
-AFTER_KILL = {"IX05"}
-"""A start after a kill leaves gaps in the index (apache/rocketmq#4463)."""
 
 
 @dataclass
@@ -52,8 +50,8 @@ class Round:
     folder: Path
     store: Path
     verdict: Verdict
-    is_killed: bool
-    """The broker that wrote the store seems to have been killed."""
+    unindexed: range
+    """Offsets of messages whose keys the start loses, as ``check`` said before it (apache/rocketmq#4463)."""
     has_told_of_delays: bool
     """The plan said that the start loses the times of delayed messages."""
 
@@ -78,8 +76,7 @@ def mend_and_read(base: BaseStore, kind: Kind, release: str, work: Path, reader:
         folder = work / name.replace(" ", "-")
         damaged = folder / "damaged"
         shutil.copytree(base.folder, damaged)
-        is_killed = rng.random() < 0.5
-        if is_killed:
+        if rng.random() < 0.5:  # the broker that wrote the store seems to have been killed
             (damaged / "abort").touch()
         hits = mend_campaign.planted(kind, rng, damaged)
         lines, store = mended_stores.mend(rng, damaged, folder / "mended", config)
@@ -93,10 +90,10 @@ def mend_and_read(base: BaseStore, kind: Kind, release: str, work: Path, reader:
     shutil.copytree(store, plain)
     command = {"await": dict(broker_rounds.awaited(base))} if kind.repair == "delay-offsets" else {}
     reading = base.read(reader, store, **command)
-    is_indexed = "IX04" not in next(line for line in lines if line["type"] == "repairPlan")["after"]["findings"]
-    verdict = broker_rounds.compare(base, reading, mended, hits, is_indexed=is_indexed)
+    unindexed = keys_lost_by_start(plain, config)
+    verdict = broker_rounds.compare(base, reading, mended, hits, unindexed)
     if reading.is_started and not reading.error:
-        verdict.wrong += broker_rounds.wrong_groups(base, reading, plain, hits)
+        verdict.wrong += broker_rounds.wrong_groups(base, reading, plain, release)
         start = (True, reading.line["loadedMaxPhyOffset"])
         verdict.wrong += mended_stores.broken_promises(lines, plain, start, release, config)
     if kind.repair == "delay-offsets" and base.delivered(reading) != base.delivered(base.before):
@@ -106,14 +103,29 @@ def mend_and_read(base: BaseStore, kind: Kind, release: str, work: Path, reader:
         )
         verdict.wrong.append(f"not delivered: {lost}; delivered again: {again}")
     has_told_of_delays = any("delay levels at once" in line.get("costs", "") for line in lines)
-    return Round(base, kind, hits, folder, store, verdict, is_killed, has_told_of_delays)
+    return Round(base, kind, hits, folder, store, verdict, unindexed, has_told_of_delays)
+
+
+def keys_lost_by_start(store: Path, config: tuple[object, ...]) -> range:
+    """Return the offsets of the messages whose keys the next start loses, as ``check`` says."""
+    for line in mended_stores.records("check", store, *config)[1]:
+        if line["type"] == "finding" and line["id"] == "IX04" and line["severity"] == "warn":
+            return range(line["evidence"]["from"], line["evidence"]["to"])
+    return range(0)
+
+
+def is_foretold_gap(line: dict[str, Any], unindexed: range) -> bool:
+    """Return True for missing keys of messages of which ``check`` said that the start loses them."""
+    if line["id"] != "IX05":
+        return False
+    return all(line["evidence"][name] in unindexed for name in ("firstUnit", "lastUnit"))
 
 
 def is_without_delivery_times(line: dict[str, Any]) -> bool:
     """Return True for entries of the delay topic that RocketMQ 4.9 wrote while it recovered: it does not know the
     delay levels then, and the plan of "start-of-dispatch" says so.
     """
-    return line["id"] == "CQ09" and line["evidence"]["queue"].startswith(f"{broker_rounds.DELAY_TOPIC}/")
+    return line["id"] == "CQ09" and str(line["evidence"]["queue"]).startswith(f"{broker_rounds.DELAY_TOPIC}/")
 
 
 def close_round(done: Round, reader: StoreReader, allowed: set[str]) -> None:
@@ -123,9 +135,7 @@ def close_round(done: Round, reader: StoreReader, allowed: set[str]) -> None:
     findings = [line for line in lines if line["type"] == "finding" and line["severity"] in ("warn", "error")]
     if done.has_told_of_delays:
         findings = [line for line in findings if not is_without_delivery_times(line)]
-    severe = {line["id"] for line in findings}
-    if done.is_killed:
-        allowed = allowed | AFTER_KILL
+    severe = {line["id"] for line in findings if not is_foretold_gap(line, done.unindexed)}
     if any(hit.stop > done.base.end for hit in done.hits):
         allowed = allowed | AFTER_LOST_END
     if fresh := severe - allowed:

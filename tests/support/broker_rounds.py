@@ -37,10 +37,10 @@ GROUP = "readers"
 DELAY_TOPIC = "SCHEDULE_TOPIC_XXXX"
 LEVEL, LEVEL_MS = 3, 10_000
 """The delay level whose messages come due during a test."""
-MAX_ANSWER = 64
-"""How many messages a broker returns for a key."""
-QUIET_BROKER = {"timerWheelEnable": False, "transactionCheckInterval": 3_600_000}
-"""No wheel of 37 MB, and no answers of producers that are gone."""
+QUIET_BROKER = {"timerWheelEnable": False, "transactionCheckInterval": 3_600_000, "maxMsgsNumBatch": 10_000}
+"""No wheel of 37 MB, no answers of producers that are gone, and all messages of a key: by default a broker returns the
+newest 64, and those that it delivers while it is read come first.
+"""
 
 
 # -- stores
@@ -100,6 +100,8 @@ def make_stores(seeds: Sequence[int], release: str, work: Path, reader: StoreRea
     plans = {seed: mend_campaign.shape(seed, release) for seed in seeds}
     for seed, plan in plans.items():
         plan["delayEvery"] = 30
+        # a push consumer of 4.9.7 fails with a NullPointerException at an empty body, and hands over none of its batch
+        plan["body"]["min"] = 1
         partner.write(plan, work / f"store-{seed}")
         _write_topics(work / f"store-{seed}", plan)
     due = time.monotonic() + LEVEL_MS / 1000
@@ -439,10 +441,10 @@ class Verdict:
 
 
 def compare(
-    base: BaseStore, after: Reading, mended: dict[int, Unit], hits: Iterable[Hit], *, is_indexed: bool = True
+    base: BaseStore, after: Reading, mended: dict[int, Unit], hits: Iterable[Hit], unindexed: range = range(0)
 ) -> Verdict:
-    """Compare what clients get from the mended store with what they got from the undamaged one. Without ``is_indexed``
-    the plan said that the start deletes index files.
+    """Compare what clients get from the mended store with what they got from the undamaged one. ``unindexed`` are the
+    offsets of messages whose keys the start loses, as ``check`` said before it.
     """
     verdict, hits = Verdict(), list(hits)
     if not after.is_started or after.error:
@@ -468,8 +470,9 @@ def compare(
         was = base.before.queues.get(queue, {})
         if row.get("error", "").split("BROKER")[0] != was.get("error", "").split("BROKER")[0]:
             verdict.wrong.append(f"{queue}: {row.get('error')}")
-    for key, answer in after.answers.items() if is_indexed else ():
-        verdict.wrong += _wrong_answer(base, end, key, answer, touched, mended)
+    unfindable = touched | {offset for offset in base.units if offset in unindexed}
+    for key, answer in after.answers.items():
+        verdict.wrong += _wrong_answer(base, end, key, answer, unfindable, mended)
     return verdict
 
 
@@ -492,17 +495,16 @@ def _wrong_answer(
     end: int,
     key: tuple[str, str],
     answer: list[int] | str,
-    touched: set[int],
+    unfindable: set[int],
     mended: dict[int, Unit],
 ) -> list[str]:
     was = base.before.answers[key]
     before = {offset for offset in was if offset < base.end} if isinstance(was, list) else set()
     after = {offset for offset in answer if offset < end} if isinstance(answer, list) else set()
     wrong = []
-    is_full = len(answer) >= MAX_ANSWER - 4  # what the broker delivered meanwhile comes first
-    if (lost := before - after - touched) and not is_full:
+    if lost := before - after - unfindable:
         wrong.append(f"the index does not lead from {key} to {sorted(lost)[:5]}: {answer if not after else ''}")
-    if len(before) < MAX_ANSWER and (new := {offset for offset in after - before if not _stands_in(mended, offset)}):
+    if new := {offset for offset in after - before if not _stands_in(mended, offset)}:
         wrong.append(f"the index leads from {key} to {sorted(new)[:5]}, which it did not")
     return wrong
 
@@ -515,23 +517,31 @@ def _offsets_by_queue(messages: list[ConsumedMessage], end: int) -> dict[tuple[s
     return offsets
 
 
-def wrong_groups(base: BaseStore, after: Reading, mended_store: Path, hits: Iterable[Hit]) -> list[str]:
-    """Compare what the group got with the rows of the mended table: each queue from its offset on. A queue of which it
-    got the same from the undamaged store is right, too.
-    """
+def wrong_groups(base: BaseStore, after: Reading, mended_store: Path, release: str) -> list[str]:
+    """Compare what the group got with the rows of the mended table: each queue from its offset on."""
     table = _table(mended_store, "consumerOffset.json")["offsetTable"]
     end = min(base.end, after.line["loadedMaxPhyOffset"])
-    received, received_before = (_offsets_by_queue(reading.groups[GROUP], end) for reading in (after, base.before))
+    received = _offsets_by_queue(after.groups[GROUP], end)
     wrong = []
     for topic in base.topics[:2]:
         rows = {int(number): offset for number, offset in table.get(f"{topic}@{GROUP}", {}).items()}
         for queue in [queue for name, queue in after.queues if name == topic]:
+            start = _corrected(rows.get(queue, 0), after.queues[topic, queue], release)
             due = sorted(
                 place[2]
                 for place, message in after.messages.items()
-                if place[:2] == (topic, queue) and place[2] >= rows.get(queue, 0) and message.physical_offset < end
+                if place[:2] == (topic, queue) and place[2] >= start and message.physical_offset < end
             )
             got = sorted(received.get((topic, queue), []))
-            if got != due and got != sorted(received_before.get((topic, queue), [])):
+            if got != due:
                 wrong.append(f"{GROUP} got {got[:1]}…{got[-1:]} of {topic}/{queue}, due is {due[:1]}…{due[-1:]}")
     return wrong
+
+
+def _corrected(offset: int, queue: dict[str, int], release: str) -> int:
+    """Return where a broker lets a group go on that asks for ``offset``: 4.9 starts a queue anew that begins at 0 and
+    ends before the offset (``DefaultMessageStore.getMessage``, OFFSET_OVERFLOW_BADLY), later ones go on at its end.
+    """
+    if offset <= queue["max"]:
+        return max(offset, queue["min"])
+    return 0 if release.startswith("4.9") and not queue["min"] else queue["max"]

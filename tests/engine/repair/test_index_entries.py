@@ -11,6 +11,7 @@ from broken_stores import BROKEN
 from handmade_stores import healthy
 from planted_faults import patch
 
+from engine.codec.message import Unit
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.mapped.disk import RealDisk
@@ -77,6 +78,27 @@ def test_entries_behind_the_end_of_the_log_go(tmp_path):
     BROKEN["IX07"](root, store)
     assert mended(root) is not None
     assert max((root / "index").iterdir()).read_bytes() == before
+
+
+@pytest.mark.golden
+def test_entries_behind_the_end_go_also_where_the_last_message_lost_its_keys(golden, tmp_path: Path) -> None:
+    """The end of a log was lost within the properties of a message. The last index file kept the entries of all lost
+    messages, because it alone has the keys of that one; 5.5.1 then led queries by them to new messages.
+    """
+    root = Path(shutil.copytree(golden("clean-5.3.3"), tmp_path / "store"))
+    with open_store(root) as store:
+        reader, log_file = store.index_files()[-1], store.log.files[-1]
+        offset = reader.header.begin_phy_offset + (reader.header.end_phy_offset - reader.header.begin_phy_offset) // 2
+        last = next(unit for unit in store.units(crc=False) if isinstance(unit, Unit) and unit.offset > offset)
+    position = last.end - 20 - log_file.start_offset
+    patch(Path(log_file.path), position, bytes(log_file.size - position))
+    assert mended(root) is not None
+    with open_store(root) as store:
+        reader = store.index_files()[-1]
+        offsets = [entry.phy_offset for _, entry in reader.entries()]
+        assert (reader.header.end_phy_offset, reader.header.end_timestamp) == (last.offset, last.store_timestamp)
+        assert offsets[-1] == last.offset
+        assert not [item for item in check(store) if isinstance(item, Finding) and item.id == "IX07"]
 
 
 def test_nothing_is_done_where_the_log_is_damaged(golden, tmp_path):

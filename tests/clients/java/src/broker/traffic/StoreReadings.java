@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -71,8 +72,10 @@ import org.apache.rocketmq.store.config.MessageStoreConfig;
 public final class StoreReadings {
     private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     private static final int DISPATCH_MS = 15_000;
-    private static final int GROUP_QUIET_MS = 4_000;
+    private static final int GROUP_QUIET_MS = 8_000;
+    private static final int CORRECTION_QUIET_MS = 25_000; // a client waits for 10 s before it takes the broker's correction of an offset
     private static final int PULL_BATCH = 32;
+    private static final int MAX_MESSAGES_OF_KEY = 10_000; // a broker returns maxMsgsNumBatch of them at most
 
     private final JSONObject command;
     private final Path store;
@@ -346,6 +349,8 @@ public final class StoreReadings {
         JSONArray topics = command.getJSONArray("topics");
         List<MessageQueue> wanted = new ArrayList<>(all);
         wanted.removeIf(queue -> topics != null && !topics.contains(queue.getTopic()));
+        // no name server has a route to a light queue: a client knows its broker from another topic
+        wanted.sort(Comparator.comparing(queue -> queue.getTopic().startsWith(MixAll.LMQ_PREFIX)));
         return wanted;
     }
 
@@ -411,7 +416,7 @@ public final class StoreReadings {
             Object answer;
             try {
                 List<Object> offsets = new ArrayList<>();
-                consumer.queryMessage(topic, key, 64, 0, Long.MAX_VALUE).getMessageList().forEach(message -> offsets.add(message.getCommitLogOffset()));
+                consumer.queryMessage(topic, key, MAX_MESSAGES_OF_KEY, 0, Long.MAX_VALUE).getMessageList().forEach(message -> offsets.add(message.getCommitLogOffset()));
                 answer = offsets;
             } catch (Exception e) {
                 answer = e.getClass().getSimpleName() + ": " + Clients.firstLine(e);
@@ -454,17 +459,23 @@ public final class StoreReadings {
             newest[0] = System.currentTimeMillis();
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
+        int quietMs = GROUP_QUIET_MS;
         for (Object topic : topics) {
             for (MessageQueue queue : consumer.fetchSubscribeMessageQueues((String) topic)) {
+                long start = broker.getMessageStore().getMinOffsetInQueue(queue.getTopic(), queue.getQueueId());
                 long end = broker.getMessageStore().getMaxOffsetInQueue(queue.getTopic(), queue.getQueueId());
-                if (broker.getConsumerOffsetManager().queryOffset(group, queue.getTopic(), queue.getQueueId()) < end && end > 0) {
+                long offset = broker.getConsumerOffsetManager().queryOffset(group, queue.getTopic(), queue.getQueueId());
+                if (offset < end && end > 0 || offset > end) {
                     ends.put(queue, end);
+                }
+                if (offset >= 0 && (offset < start || offset > end)) {
+                    quietMs = CORRECTION_QUIET_MS;
                 }
             }
             member.subscribe((String) topic, "*");
         }
         member.start();
-        while (System.currentTimeMillis() - newest[0] < GROUP_QUIET_MS) {
+        while (System.currentTimeMillis() - newest[0] < quietMs) {
             synchronized (ends) {
                 if (ends.isEmpty()) {
                     break;
