@@ -13,7 +13,9 @@ from pathlib import Path
 
 from engine.codec.config_tables import TABLES, load_table
 from engine.codec.message import Unit
+from engine.codec.queue_mappings import MAPPINGS_FILE
 from engine.errors import StoreError
+from engine.inspection.check.static_topics import is_consistent
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.tables import read_table
 from engine.inspection.written_release import release_of
@@ -24,7 +26,7 @@ from engine.sentences import Sentence, join, plural, sentence
 from engine.times import time_text
 
 NAME = "replica-tables"
-RULES = frozenset({"CF01", "CF03", "CF04", "CF14"})
+RULES = frozenset({"CF01", "CF03", "CF04", "CF14", "CF19"})
 _FOREIGN = "CF14"
 _COMPARED_FILES = 32
 _OF_BROKER = ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delayOffset.json")
@@ -92,6 +94,8 @@ def _wanted(store: StoreSnapshot, findings: Collection[Finding]) -> Iterator[str
         is_reported = name in reported or store.paths.config.name in reported
         if (is_lost and is_reported) or (is_foreign and name in _OF_BROKER):
             yield name
+    if any(finding.id == "CF19" and finding.kind not in ("queues", "behind") for finding in findings):
+        yield MAPPINGS_FILE
 
 
 def _is_replica(store: StoreSnapshot, replica: StoreSnapshot) -> bool:
@@ -123,7 +127,13 @@ def _patch(store: StoreSnapshot, replica: StoreSnapshot, name: str) -> tuple[Wri
     old = store.small_file(store.paths.config / name)
     if content is None or info is None or content == old:
         return None, 0
-    if load_table(name, {name: content}.get, release_of(store)).used != "main":
+    release = release_of(store)
+    can_be_used = (
+        is_consistent(content, release)
+        if name == MAPPINGS_FILE
+        else load_table(name, {name: content}.get, release).used == "main"
+    )
+    if not can_be_used:
         return None, 0
     time_ms = int(info.st_mtime * 1000)
     why = sentence(

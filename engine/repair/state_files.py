@@ -14,15 +14,15 @@ from pathlib import Path
 from engine.codec import checkpoint as checkpoint_codec
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.columns import BLANK, UnitColumns
-from engine.codec.config_tables import BACKUP, TABLES, load_table, read_table_file
+from engine.codec.config_tables import BACKUP, TABLES, load_table
 from engine.codec.consume_queue import CQ_UNIT_SIZE, decode
 from engine.codec.cut_tables import whole_rows
 from engine.codec.message import MIN_UNIT_SIZE, Unit
-from engine.codec.queue_mappings import MAPPINGS_FILE, read_mappings
+from engine.codec.queue_mappings import MAPPINGS_FILE
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import MOVED_FOLDER, parse_file_name, queue_file_name
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check.static_topics import contradiction
+from engine.inspection.check.static_topics import is_consistent
 from engine.inspection.check.tables import file_in_other_case
 from engine.inspection.epochs import read_epochs
 from engine.inspection.misnamed_files import misnamed_log_files, own_offset
@@ -234,11 +234,7 @@ def _mappings_of_backup(store: StoreSnapshot, findings: Collection[Finding]) -> 
         return None
     path = store.paths.config / MAPPINGS_FILE
     content = store.small_file(path.with_name(path.name + BACKUP))
-    table = read_table_file(MAPPINGS_FILE, lambda _: content, release_of(store))
-    if content is None or table.state != "ok" or table.parsed is None or not isinstance(table.parsed.value, dict):
-        return None
-    mappings = read_mappings(table.parsed.value)
-    if not mappings or any(contradiction(topic, mapping) is not None for topic, mapping in mappings.items()):
+    if content is None or not is_consistent(content, release_of(store)):
         return None
     why = sentence("the table becomes that of {backup}", backup=path.name + BACKUP)
     costs = sentence("{table}: what was changed after its .bak was written is not in it", table=path.name)

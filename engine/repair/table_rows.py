@@ -75,6 +75,8 @@ def repair_topics(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
                 topics.declare(topic)
             case "CF07" if finding.evidence.get("field") == "readQueueNums":
                 topics.show_queues(topic, finding)
+            case "CF19" if finding.kind == "queues":
+                topics.give_queues(topic, _queues_of_mapping(topic, chosen))
             case "CQ11":
                 topics.set_kind(topic)
     if not topics.new_rows:
@@ -88,6 +90,15 @@ def repair_topics(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     gains = sentence("clients find the topics, and consumers get the messages in all of their queues")
     title = sentence("Let topics.json say what the queues are")
     return Repair(TOPICS_NAME, mendable.TOPICS, title, (patch,), gains, patch.costs, "likely")
+
+
+def _queues_of_mapping(topic: str, findings: Collection[Finding]) -> int:
+    """Return the number of queues that a static topic needs for its mapping."""
+    return max(
+        int(finding.evidence["expected"])
+        for finding in findings
+        if finding.kind == "queues" and finding.evidence.get("topic") == topic
+    )
 
 
 class _TopicRows:
@@ -146,6 +157,18 @@ class _TopicRows:
             count = max(int(finding.evidence["expected"]), config.write_queue_nums)
             self.new_rows[topic] = {**row, "readQueueNums": count}
             text = sentence("consumers read {n:,} queues of topic {topic}", n=count, topic=topic)
+            self.change.done.append(text)
+
+    def give_queues(self, topic: str, count: int) -> None:
+        """Give a static topic the queues that its mapping names."""
+        row = self._row(topic)
+        if row is None:
+            return
+        members = ("readQueueNums", "writeQueueNums")
+        numbers: Row = {member: max(count, int(row.get(member) or 0)) for member in members}
+        if any(row.get(member) != number for member, number in numbers.items()):
+            self.new_rows[topic] = {**row, **numbers}
+            text = sentence("topic {topic} has the {n:,} queues that its mapping names", n=count, topic=topic)
             self.change.done.append(text)
 
     def set_kind(self, topic: str) -> None:

@@ -19,7 +19,7 @@ TABLES = frozenset({"CF01", "CF03", "CF04", "CF19", "CK06"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
 FILES = frozenset({"CL05", "CL07", "CL12", "CQ01", "CQ06", "DK01", "IX11"})
 LENGTHS = frozenset({"CL07", "CF05"})
-TOPICS = frozenset({"CF01", "CF03", "CF07", "CQ11", "CQ14"})
+TOPICS = frozenset({"CF01", "CF03", "CF07", "CF19", "CQ11", "CQ14"})
 OFFSETS = frozenset({"CF02", "CF08", "CF13"})
 DELAY_OFFSETS = frozenset({"CF01", "CF03", "CF09"})
 TIMERS = frozenset({"TM01", "TM02", "TM03", "TM04", "TM05"})
@@ -95,7 +95,10 @@ LEFT: dict[str, Sentence] = {
     "CF16": sentence("only the producers know whether these transactions were committed"),
     "CF17": sentence("no row is wrong: the log, or the rows of other half messages, are of another moment"),
     "CF18": sentence("the messages are gone, and a broker deletes these rows itself"),
-    "CF19": sentence("no file of the store says which of the ranges is right: only a replica may have them"),
+    "CF19": sentence(
+        "no file of the store says which of the ranges is right: only a replica may have them (--from); messages "
+        "behind the end of a range are not mended: their producers have to send them again"
+    ),
     "CK01": sentence("nothing has to be mended: a start reads more of the log, and a running broker writes new times"),
     "CK02": sentence("the log has no message whose time could take its place"),
     "CK03": sentence("nothing has to be mended: the times are right, and a running broker moves them on"),

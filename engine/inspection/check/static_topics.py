@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.codec.queue_mappings import MAPPINGS_FILE, TopicMapping, WrongMapping, check_ranges
+from engine.codec.config_tables import read_table_file
+from engine.codec.queue_mappings import MAPPINGS_FILE, TopicMapping, WrongMapping, check_ranges, read_mappings
 from engine.inspection import tables
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.static_topics import LogicalRange, logical_ranges, mappings
+from engine.releases import Release
 from engine.rules import catalogue_tables
 from engine.rules.findings import Finding
 from engine.sentences import sentence
@@ -50,6 +52,17 @@ def contradiction(topic: str, mapping: TopicMapping) -> str | None:
                 user = users[item.broker, item.queue_id]
                 return f"{user}, {number}: {item.broker}/{item.queue_id}"
     return None
+
+
+def is_consistent(content: bytes | None, release: Release) -> bool:
+    """Return True if the content of a table of mappings can be read, has mappings, and none contradicts itself."""
+    table = read_table_file(MAPPINGS_FILE, lambda _: content, release)
+    if table.state != "ok" or table.parsed is None or not isinstance(table.parsed.value, dict):
+        return False
+    mappings_by_topic = read_mappings(table.parsed.value)
+    return bool(mappings_by_topic) and all(
+        contradiction(topic, mapping) is None for topic, mapping in mappings_by_topic.items()
+    )
 
 
 def _without_queues(store: StoreSnapshot, path: str) -> Iterator[Finding]:

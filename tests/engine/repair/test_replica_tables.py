@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +68,43 @@ def test_tables_of_another_broker_make_room_for_those_of_a_replica(golden: Any, 
     assert "CF14" in {finding.id for finding in answer.current.findings}
     assert [repair.name for repair in answer.repairs] == [NAME]
     assert answer.mended.findings == ()
+
+
+def test_mappings_of_static_topics_come_from_a_replica(golden: Any, tmp_path: Path) -> None:
+    """Ranges that contradict each other came back from a .bak only: --from REPLICA left them as they were."""
+    replica = golden("static-topic-5.5.1")
+    root = Path(shutil.copytree(replica, tmp_path / "store"))
+    table = root / "config" / "topicQueueMapping.json"
+    table.with_name(f"{table.name}.bak").unlink(missing_ok=True)
+    mappings = json.loads(re.sub(r"([{,]\s*)(\d+):", r'\1"\2":', table.read_text()))  # fastjson's keys have no quotes
+    hosted = mappings["topicQueueMappingInfoMap"]["Ledger"]["hostedQueues"]
+    number = min(hosted)
+    hosted["7"] = hosted[number]
+    table.write_text(json.dumps(mappings))
+    assert plan(root).repairs == ()
+    answer = plan(root, replica)
+    assert {finding.id for finding in answer.current.findings} == {"CF19"}
+    assert answer.mended.findings == ()
+    apply_patches(root, PatchList(answer.patches), RealDisk())
+    assert table.read_bytes() == (replica / "config" / table.name).read_bytes()
+
+
+def test_a_static_topic_gets_the_queues_of_its_mapping(golden: Any, tmp_path: Path) -> None:
+    """A broker refuses sends and pulls of a logical queue whose queue the topic does not have, and repair changed
+    nothing. Now topics.json has the queues that a real 5.5.1 gave the topic.
+    """
+    original = golden("static-topic-5.5.1")
+    root = Path(shutil.copytree(original, tmp_path / "store"))
+    table = root / "config" / "topics.json"
+    topics = json.loads(table.read_bytes())
+    topics["topicConfigTable"]["Ledger"] |= {"readQueueNums": 1, "writeQueueNums": 1}
+    table.write_text(json.dumps(topics))
+    answer = plan(root)
+    assert "CF19" in {finding.id for finding in answer.current.findings}
+    assert answer.mended.findings == ()
+    apply_patches(root, PatchList(answer.patches), RealDisk())
+    before = json.loads((original / "config" / table.name).read_bytes())
+    assert json.loads(table.read_bytes())["topicConfigTable"] == before["topicConfigTable"]
 
 
 def test_no_table_comes_from_another_broker(golden: Any, tmp_path: Path) -> None:
