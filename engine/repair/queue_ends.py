@@ -78,7 +78,8 @@ def _removed_end(store: StoreSnapshot, queue: PlainQueue, folder: str, log_end: 
         behind_count = int(is_behind[kept_count:].sum())
         count += behind_count
         path = f"{folder}/{file.name}"
-        if behind_count and not kept_count and number:
+        if behind_count and not kept_count:
+            # a first file of zeros would stay: a start that truncates queues counts its first 20 bytes as an entry
             size, sample = sample_of(store, Path(file.path))
             patches.append(RemoveFile(file=path, size=size, sample=sample, why=why, name=NAME))
         elif behind_count:

@@ -66,6 +66,23 @@ def test_the_file_with_which_a_queue_begins_stays(tmp_path):
     assert repair is None or not any("Payments/1" in item.file for item in repair.patches)
 
 
+def test_a_queue_with_such_entries_only_has_no_file(tmp_path):
+    """All entries of a delay level led behind the end of the log, and became zeros. A start counts the first 20 bytes
+    of such a file as an entry, and 5.4.0 never answered the pull of it.
+    """
+    store = healthy(count=300)
+    root = store.write(tmp_path / "store")
+    (size,) = {path.stat().st_size for path in (root / "consumequeue").glob("*/*/*")}
+    BROKEN["CL11"](root, store)
+    file = root / "consumequeue/Orders/7" / f"{0:020d}"
+    file.parent.mkdir()
+    file.write_bytes(ENTRY.pack(store.end - 200, 200, 0).ljust(size, b"\0"))
+    repair = repair_of(root)
+    assert repair is not None
+    apply_patches(root, PatchList(repair.patches), RealDisk())
+    assert not file.exists()
+
+
 def test_a_later_file_with_such_entries_only_goes(tmp_path):
     store = healthy()
     root = store.write(tmp_path / "store")
