@@ -9,22 +9,19 @@ middle leaves everything as it was. Existing trees are exchanged for the new one
 from __future__ import annotations
 
 import shutil
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from engine import releases
+from engine import releases, system
 from engine.callbacks import OffsetProgress, system_clock
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
-from engine.files.atomic_file import sync_folder
 from engine.files.layout import StorePaths
 from engine.files.temporary_folders import staged
 from engine.inspection.block_scan import scan_log
@@ -226,7 +223,7 @@ def put_in_place(
     names = ["consumequeue", "batchconsumequeue"]
     names += ["consumequeue_ext"] if config.enable_consume_queue_ext else []
     names += ["index"] if config.message_index_enable else []
-    with _undisturbed():
+    with system.postponed_signals():
         for name in names:
             new, old = staging / name, root / name
             if before_exchange is not None and (old.exists() or new.exists()):
@@ -236,14 +233,4 @@ def put_in_place(
                 exchange(new, old)
             elif new.exists():
                 new.rename(old)
-        sync_folder(root)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Block the signals of the terminal and of an orderly stop within the block."""
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+        system.sync_folder(root)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine import system
 from engine.sentences import sentence
 from viewer.shell import system_libraries
 
@@ -144,7 +145,7 @@ def _refuse_no_recording(place: str | None) -> None:
 def _has_display() -> bool:
     """Return True if there is a display, or if the caller has chosen where Qt draws."""
     display_variables = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in display_variables)
+    return not system.IS_LINUX or any(os.environ.get(name) for name in display_variables)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -8,7 +8,6 @@ files of 1 GiB with real units only at their heads and tails.
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import system
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint, encode
 from engine.codec.columns import BLANK, UnitColumns
@@ -319,8 +319,8 @@ def _sparse_index(paths: StorePaths, end: int) -> None:
 
 def default_folder() -> Path:
     """Return the folder for measured stores: in the system's temporary folder, owned by this user."""
-    folder = Path(tempfile.gettempdir()) / f"storescope-bench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    folder = Path(tempfile.gettempdir()) / f"storescope-bench-{'user' if (user := system.user_id()) is None else user}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+    if user is not None and folder.stat().st_uid != user:
         raise PermissionError(13, "belongs to another user", str(folder))
     return folder

@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from engine import system
 from engine.bench.append import by_text, open_store, puts_per_second
 from engine.bench.reads import conditions
 from engine.config import from_mapping
@@ -94,7 +94,7 @@ def _own_rate(folder: Path | None, size: int) -> float:
 class _LabClient:
     """The lab's process behind its pipe, one request at a time."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: system.PipeEnd) -> None:
         self._pipe = pipe
         self._number = 0
 

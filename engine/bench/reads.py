@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import system
 from engine.bench import data as bench_data
 from engine.bench.yardstick import Yardstick, find_yardstick
 from engine.codec.columns import BLANK, UnitColumns, twin
@@ -61,7 +62,7 @@ def conditions() -> Row:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": importlib.metadata.version("numba") if compiled is not None else None,
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "load": None if (load := system.load_average()) is None else round(load, 2),
     }
 
 
@@ -253,7 +254,7 @@ def _process(*arguments: str, allowed: tuple[int, ...] = (0,)) -> tuple[float, f
     wall, cpu, peak, code = done.stdout.split()
     if int(code) not in allowed:
         raise subprocess.CalledProcessError(int(code), arguments)
-    return float(wall), float(cpu), float(peak) / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return float(wall), float(cpu), float(peak) / (1 << 20 if system.NAME == "darwin" else 1 << 10)
 
 
 def _log(root: Path) -> LogReader:

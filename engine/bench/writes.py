@@ -9,9 +9,7 @@ latencies in microseconds.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -20,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engine import system
 from engine.config import from_mapping
 from engine.message_store import Message, MessageStore
 
@@ -82,14 +81,14 @@ def flush_row(store: MessageStore, producers: int, seconds: float, body: int = B
 def device_flush(folder: Path, times: int = 50) -> float:
     """Return the median microseconds of writing 512 bytes at the end of a file of this device and syncing them."""
     path = folder / "flush.probe"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600)
     durations = []
     try:
         os.ftruncate(descriptor, 1 << 20)
         for number in range(times):
             began = time.perf_counter()
-            os.pwrite(descriptor, b"x" * 512, 512 * number)
-            os.fdatasync(descriptor)
+            system.pwrite(descriptor, b"x" * 512, 512 * number)
+            system.sync_data(descriptor)
             durations.append(time.perf_counter() - began)
     finally:
         os.close(descriptor)
@@ -141,6 +140,7 @@ def _topics(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
             one_wall, one_cpu = (
                 sorted(duration[index] for duration in one_topic_times)[ROUNDS // 2] for index in (0, 1)
             )
+            descriptors = system.PROC / "self" / "fd"
             row = {
                 "type": "bench",
                 "name": "10,000 topics × 4 queues, round-robin, against one topic",
@@ -151,7 +151,7 @@ def _topics(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
                 "cpuRatio": cpu / one_cpu,
                 "target": 1.3,
                 "puts": TOPICS * TOPIC_QUEUES,
-                "openFiles": len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").is_dir() else None,
+                "openFiles": len(list(descriptors.iterdir())) if descriptors.is_dir() else None,
                 "mebibytes": own_memory(),
                 "load": _load(),
             }
@@ -171,10 +171,9 @@ def _round_robin(store: MessageStore, names: list[str], payload: bytes) -> tuple
 def own_memory() -> float:
     """Return the MiB that the process uses, without mapped files."""
     try:
-        words = Path("/proc/self/status").read_text(encoding="ascii").split()
+        words = (system.PROC / "self" / "status").read_text(encoding="ascii").split()
     except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+        return system.peak_memory_bytes() / (1 << 20)
     return int(words[words.index("RssAnon:") + 1]) / 1024
 
 
@@ -211,7 +210,8 @@ def _store(folder: Path | None, size: int, **settings: str) -> Iterator[MessageS
 
 
 def _load() -> float | None:
-    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+    load = system.load_average()
+    return None if load is None else round(load, 2)
 
 
 NAMES: dict[str, Callable[[Path | None, int, int], Iterator[Row]]] = {"flush": _flush, "topics": _topics}

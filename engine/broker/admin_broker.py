@@ -8,13 +8,12 @@ Java: ``AdminBrokerProcessor`` (``getBrokerConfig``, ``updateBrokerConfig``, ``p
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import system
 from engine.broker.admin_groups import queue_progress
 from engine.broker.assignments import MODES
 from engine.broker.json_bodies import write, write_table
@@ -152,11 +151,7 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 def _capacity(folder: Path) -> str:
     """Size of the folder's disk as RocketMQ writes it."""
-    if hasattr(os, "statvfs"):  # as Java's getFreeSpace, with the part that only root may fill
-        disk = os.statvfs(folder)
-        total, free = disk.f_frsize * disk.f_blocks, disk.f_frsize * disk.f_bfree
-    else:
-        total, _, free = shutil.disk_usage(folder)
+    total, free, _ = system.disk_space(folder)  # as Java's getFreeSpace, with the part that only root may fill
     return f"Total : {_readable(total)}, Free : {_readable(free)}."
 
 

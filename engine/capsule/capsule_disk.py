@@ -21,6 +21,7 @@ from typing import Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from engine import system
 from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
 from engine.capsule.container import BadCapsule, Block, BlockKind, CapsuleFile, CapsuleReader, Directory
 from engine.capsule.log_facts import BlockFacts, LogBlock, LogFacts, QueueName, decode_facts, log_offset
@@ -195,8 +196,8 @@ class CapsuleDisk(StandInDisk[int]):
             self._first_inode + number + 1,
             self._device,
             entry.links,
-            os.getuid(),
-            os.getgid(),
+            system.user_id() or 0,
+            system.group_id() or 0,
             entry.size,
             seconds,
             seconds,

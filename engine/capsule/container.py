@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, BinaryIO, Final, Literal
 
+from engine import system
 from engine.capsule.recognition import MAGIC
 from engine.errors import StoreError
 from engine.sentences import sentence
@@ -194,7 +195,7 @@ class CapsuleReader:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.descriptor = os.open(path, os.O_RDONLY | system.OPEN_FLAGS)
         try:
             self.size = os.fstat(self.descriptor).st_size
             self.directory, self.blocks = self._read_directory()
@@ -216,7 +217,7 @@ class CapsuleReader:
         return BadCapsule(problem, file=self.path, offset=offset)
 
     def _read_directory(self) -> tuple[Directory, list[list[Block]]]:
-        data = os.pread(self.descriptor, HEADER_BYTES, 0)
+        data = system.pread(self.descriptor, HEADER_BYTES, 0)
         if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
             raise self.bad(0, sentence("expected a capsule, found something else"))
         _, written_version, _, offset, stored, unpacked, crc = _HEADER.unpack(data)
@@ -236,7 +237,7 @@ class CapsuleReader:
             raise self.bad(offset, sentence("expected the directory of a capsule, found something else")) from error
 
     def _unpack(self, offset: int, stored: int, unpacked: int, crc: int) -> bytes:
-        data = os.pread(self.descriptor, stored, offset)
+        data = system.pread(self.descriptor, stored, offset)
         if len(data) < stored:
             raise self.bad(
                 offset,

@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from engine import __version__
+from engine import __version__, system
 from engine.errors import StoreError, cause_of
 from engine.extras import PACKAGES, line_of
 
@@ -146,23 +146,22 @@ def _machine_code() -> Iterator[Component]:
 
 
 def _limits() -> Iterator[Component]:
-    if sys.platform == "win32":  # has no such limits
+    limit = system.descriptor_limit()
+    if limit is None:
         return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
+    soft, hard = limit
+    if soft is None:
         yield Component("limits", "open files", "ok", "unlimited")
     else:
         is_low = 0 <= soft < FEW_OPEN_FILES
-        highest = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+        highest = "unlimited" if hard is None else f"{hard:,}"
         value = f"{soft:,}, at most {highest}" + (": few for serving a store with many queues" if is_low else "")
-        wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+        wanted = 65_536 if hard is None else min(hard, 65_536)
         yield Component(
             "limits", "open files", "missing" if is_low else "ok", value, f"ulimit -n {wanted}" if is_low else None
         )
     try:
-        ranges = int(Path("/proc/sys/vm/max_map_count").read_text("ascii"))
+        ranges = int((system.PROC / "sys" / "vm" / "max_map_count").read_text("ascii"))
     except (OSError, ValueError):
         return
     is_low = ranges < MAX_MAP_COUNT
@@ -176,7 +175,7 @@ def _file_system(store: Path) -> Iterator[Component]:
     except OSError as error:
         yield Component("file system", "store", "problem", cause_of(error))
         return
-    kind = _kind_of(store)
+    kind = system.mount_type(store)
     yield Component("file system", "type", "ok", kind or "unknown")
     yield Component("file system", "free", "ok", f"{usage.free:,} of {usage.total:,} bytes")
     if kind in REFLINK_TYPES:
@@ -185,23 +184,6 @@ def _file_system(store: Path) -> Iterator[Component]:
         reflink = f"copies take their full size: {kind or 'this file system'} is not known to share bytes"
     yield Component("file system", "reflink", "ok", reflink)
     yield Component("file system", "sparse files", "ok", _sparse_files(store))
-
-
-def _kind_of(path: Path) -> str | None:
-    """Return the type of the file system that holds ``path``, None where the system does not list its mounts."""
-    if sys.platform == "win32":
-        return None
-    try:
-        lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
-        device = path.stat().st_dev
-    except OSError:
-        return None
-    number = f"{os.major(device)}:{os.minor(device)}"
-    for line in reversed(lines):
-        left, _, right = line.partition(" - ")
-        if left.split()[2] == number:
-            return right.split()[0]
-    return None
 
 
 def _sparse_files(store: Path) -> str:

@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine import system
 from engine.cli.options import number
 from engine.cli.output import Output
 from engine.namesrv.server import LOOPBACK
@@ -91,13 +92,14 @@ def allow_many_connections() -> None:
     """Raise the limit of descriptors as far as the system permits, up to :data:`MAX_DESCRIPTORS`: usually it is
     1,024, and each connection needs one. If the system refuses, the limit stays.
     """
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # there is none on Windows
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        new_limit = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
-        if soft != resource.RLIM_INFINITY and soft < new_limit:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (new_limit, hard))
+    limit = system.descriptor_limit()
+    if limit is None:
+        return
+    soft, hard = limit
+    new_limit = MAX_DESCRIPTORS if hard is None else min(hard, MAX_DESCRIPTORS)
+    if soft is not None and soft < new_limit:
+        with contextlib.suppress(OSError, ValueError):
+            system.set_descriptor_limit(new_limit)
 
 
 @contextlib.contextmanager

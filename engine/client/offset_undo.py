@@ -11,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from engine import system
 from engine.client.offset_moves import OffsetMove
 from engine.errors import StoreError, UsageError
-from engine.files.atomic_file import sync_folder
 from engine.sentences import sentence
 
 _TYPE, _VERSION = "offsetUndo", 1
@@ -45,7 +45,7 @@ def write_undo(path: Path, record: dict[str, Any]) -> None:
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(path.resolve().parent)
+    system.sync_folder(path.resolve().parent)
 
 
 def read_undo(path: Path) -> dict[str, Any]:

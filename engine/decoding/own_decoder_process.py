@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 from importlib.metadata import entry_points
 from typing import Any, BinaryIO
 
+from engine import system
 from engine.decoding.own_decoders import GROUP
 from engine.decoding.values import BadBody, as_json_value
 
@@ -25,7 +25,7 @@ def main(name: str) -> None:
     source = sys.stdin.buffer
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _limit_memory()
+    system.limit_memory(MAX_MEMORY_BYTES)
     options = json.loads(_receive(source) or b"{}")
     try:
         point = next(point for point in entry_points(group=GROUP) if point.name == name)
@@ -46,12 +46,6 @@ def main(name: str) -> None:
 
 def _words(error: BaseException) -> str:
     return (f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)[:500]
-
-
-def _limit_memory() -> None:
-    hard_limit = resource.getrlimit(resource.RLIMIT_AS)[1]
-    limit = MAX_MEMORY_BYTES if hard_limit == resource.RLIM_INFINITY else min(MAX_MEMORY_BYTES, hard_limit)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard_limit))
 
 
 def _receive(source: BinaryIO) -> bytes | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ import time
 from importlib.metadata import entry_points
 from typing import Any
 
+from engine import system
 from engine.decoding.decoders import Decode
 from engine.decoding.rules import DecodingRule
 from engine.decoding.values import BadBody
@@ -90,6 +90,8 @@ class _OwnDecoder:
             ) from None
 
     def _start(self) -> subprocess.Popen[bytes]:
+        if not system.CAN_LIMIT_PROCESSES:
+            raise BadBody(sentence("a decoder of your own needs a system that limits its time and memory"))
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         command = [sys.executable, "-m", "engine.decoding.own_decoder_process", self._name]
         process = subprocess.Popen(  # noqa: S603 (this program itself)
@@ -109,7 +111,7 @@ class _OwnDecoder:
         assert process.stdout is not None
         deadline = time.monotonic() + limit_s
         source, target = process.stdout.fileno(), process.stdin.fileno()
-        os.set_blocking(target, False)
+        system.set_unblocking(target)
         unsent = memoryview(request)
         while unsent:
             _wait(target, deadline, to_write=True)
@@ -142,9 +144,7 @@ class _TimeLimit(Exception):
 
 def _wait(descriptor: int, deadline: float, *, to_write: bool = False) -> None:
     remaining = deadline - time.monotonic()
-    poll = select.poll()
-    poll.register(descriptor, select.POLLOUT if to_write else select.POLLIN)
-    if remaining <= 0 or not poll.poll(remaining * 1000):
+    if remaining <= 0 or not system.wait_ready(descriptor, remaining, to_write=to_write):
         raise _TimeLimit
 
 

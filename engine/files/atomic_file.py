@@ -6,7 +6,6 @@ This is the only module that does this with the system's own files; a store that
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import io
 import os
@@ -18,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from engine import system
 from engine.errors import UsageError
 from engine.sentences import sentence
 
@@ -84,7 +84,7 @@ def atomic_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
                 temporary_path.unlink(missing_ok=True)
             raise
     try:
-        sync_folder(target.parent)
+        system.sync_folder(target.parent)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
             raise
@@ -102,38 +102,6 @@ def errors_of(path: Path) -> Iterator[None]:
 
 
 _MAX_ATTEMPTS, _PAUSE_S = 20, 0.1
-
-
-def sync_file(path: Path) -> None:
-    """Make bytes, length and time of a file durable. Raises ``OSError``."""
-    _sync(path)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable. Raises ``OSError``."""
-    _sync(folder)
-
-
-def sync_file_system(folder: Path) -> None:
-    """Make everything on the file system of ``folder`` durable. Raises ``OSError``."""
-    system_call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    if system_call is None:
-        os.sync()
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        if system_call(descriptor) != 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
-    finally:
-        os.close(descriptor)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove_folder_tree(folder: Path) -> None:

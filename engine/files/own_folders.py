@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from engine import system
+
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -26,7 +28,7 @@ def user_cache() -> Path:
 
 def user_temporary() -> Path:
     """Return a folder below the system's temporary folder that is the same for all processes of a user."""
-    return Path(tempfile.gettempdir(), f"storescope-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}")
+    return Path(tempfile.gettempdir(), f"storescope-{'user' if (user := system.user_id()) is None else user}")
 
 
 def own_folder(places: Iterable[Path], *names: str) -> Path:
@@ -72,9 +74,9 @@ def is_own(folder: Path) -> bool:
     """Return True if ``folder``, an absolute path, belongs to this user, and only this user and root can write on
     the way to it.
     """
-    if not hasattr(os, "geteuid"):  # the system guards the user's folders by lists of its own
+    own_uid = system.user_id()
+    if own_uid is None:  # the system guards the user's folders by lists of its own
         return folder.is_dir()
-    own_uid = os.geteuid()
     for step in (*reversed(folder.parents), folder):
         try:
             info = step.lstat()
@@ -90,9 +92,9 @@ def is_own(folder: Path) -> bool:
 
 def holds_own_only(folder: Path) -> bool:
     """Return True if everything in an own folder belongs to this user too, is no link, and was never open to others."""
-    if not hasattr(os, "geteuid"):
+    own_uid = system.user_id()
+    if own_uid is None:
         return True
-    own_uid = os.geteuid()
     is_private = not folder.lstat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     pending: list[str] = [str(folder)]
     while pending:

@@ -17,10 +17,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from engine.files.atomic_file import remove_folder_tree, sync_folder
+from engine import system
+from engine.files.atomic_file import remove_folder_tree
 
 LOG_RETENTION_DAYS = 3
 """Days for which a log is retained after its last line: the user may still need it."""
@@ -29,43 +29,44 @@ _LOG = re.compile(rf"storescope-[a-z]+-{_RANDOM}\.log")
 
 
 class TemporaryFolder:
-    """A folder that this process holds until :meth:`give_up`."""
+    """A folder that this process holds until :meth:`give_up`, with a lock where the system has that."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int | None) -> None:
         self.path = path
         self._descriptor = descriptor
+        self._info: os.stat_result | None = path.lstat()
 
     def give_up(self) -> None:
         """Remove the folder, unless it was renamed, and release the lock. A second call does nothing."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            if _is(self.path, descriptor):
-                remove_folder_tree(self.path)
-            os.close(descriptor)
+        info, self._info = self._info, None
+        if info is None:
+            return
+        if _is(self.path, info):
+            remove_folder_tree(self.path)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
 
 def hold_new(place: Path, prefix: str, suffix: str = "") -> TemporaryFolder:
     """Return a new private folder in ``place``, after removing what dead processes left there under such names.
 
-    Raises ``OSError``.
+    Where folders cannot be locked, nobody can tell whether a process is dead, and nothing is removed. Raises
+    ``OSError``.
 
     """
-    for leftover in _named(place, prefix, suffix):
+    for leftover in _named(place, prefix, suffix) if system.CAN_LOCK_FOLDERS else ():
         _take_if_dead(leftover)
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=place))
+        if not system.CAN_LOCK_FOLDERS:
+            return TemporaryFolder(path, None)
         try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:  # another process took it for that of a dead one, before it was locked
-            continue
-        try:
-            flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:  # another process tests whether we are dead
-            os.close(descriptor)
+            descriptor = system.hold_folder(path)
+        except (FileNotFoundError, BlockingIOError):  # another process takes it for that of a dead one
             continue
         except OSError:
-            return TemporaryFolder(path, descriptor)
-        if _is(path, descriptor):
+            return TemporaryFolder(path, None)
+        if _is(path, os.fstat(descriptor)):
             return TemporaryFolder(path, descriptor)
         os.close(descriptor)
 
@@ -102,27 +103,26 @@ def _named(place: Path, prefix: str, suffix: str) -> list[Path]:
 
 def _take_if_dead(path: Path) -> None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
+        if not _is_ours(path.lstat()):
+            return
+        descriptor = system.hold_folder(path)
+    except OSError:  # it is locked, or that is unknown
         return
     try:
         if _is_ours(os.fstat(descriptor)):
-            flock(descriptor, LOCK_EX | LOCK_NB)
             remove_folder_tree(path)
-    except OSError:  # it is locked, or that is unknown
-        return
     finally:
         os.close(descriptor)
 
 
 def _is_ours(info: os.stat_result) -> bool:
-    return not hasattr(os, "geteuid") or info.st_uid == os.geteuid()
+    return system.user_id() in {None, info.st_uid}
 
 
-def _is(path: Path, descriptor: int) -> bool:
-    """Return True if the open folder still has that name."""
+def _is(path: Path, info: os.stat_result) -> bool:
+    """Return True if the folder with ``info`` still has that name."""
     try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+        return os.path.samestat(path.lstat(), info)
     except OSError:
         return False
 
@@ -142,4 +142,4 @@ def staged(target: Path, suffix: str) -> Iterator[Path]:
         if target.is_dir():
             target.rmdir()
         staging.rename(target)
-    sync_folder(target.parent)
+    system.sync_folder(target.parent)

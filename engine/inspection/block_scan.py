@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine import system
 from engine.codec.columns import BLANK, BLOCK_ROWS, PAGE_BYTES, BulkWalk, UnitColumns, scan_block
 from engine.codec.dledger import REMAINS
 from engine.codec.message import DEFAULT_DELAY_LEVELS
@@ -109,9 +110,7 @@ class _Scan:
         except CannotRead:
             return  # the log's own walk meets the same error and reports it
         try:
-            if hasattr(os, "posix_fadvise"):
-                position = (offset - file.start_offset) // PAGE_BYTES * PAGE_BYTES
-                os.posix_fadvise(descriptor, position, 0, os.POSIX_FADV_SEQUENTIAL)
+            system.advise_sequential(descriptor, (offset - file.start_offset) // PAGE_BYTES * PAGE_BYTES)
             plain_end = None if file.reads_by_itself else file.plain_end
             source = _Source(file, descriptor if plain_end is None or plain_end(0) >= 0 else -1)
             start, has_entries = file.start_offset, self._log.has_entries(file)

@@ -21,7 +21,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from engine import __version__
+from engine import __version__, system
 from engine.capsule import dledger_columns, elided, index_columns, queue_columns, unit_columns
 from engine.capsule.capsule_disk import decode_block, queue_of
 from engine.capsule.container import Block, BlockKind, CapsuleFile, CapsuleWriter, Directory
@@ -822,4 +822,6 @@ def _zero_runs(data: bytes) -> Iterator[tuple[int, int, bool]]:
 
 
 def _entry(path: str, info: os.stat_result) -> CapsuleFile:
-    return CapsuleFile(path, info.st_mode, info.st_size, info.st_mtime_ns, info.st_blocks, info.st_nlink)
+    return CapsuleFile(
+        path, info.st_mode, info.st_size, info.st_mtime_ns, system.allocated_bytes(info) // 512, info.st_nlink
+    )

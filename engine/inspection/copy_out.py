@@ -24,12 +24,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine import system
 from engine.errors import StoreError, UsageError
 from engine.files.atomic_file import errors_of
 from engine.inspection.opening import recognise
 from engine.inspection.undecoded import undecoded_parts
 from engine.mapped.reading import Reading
-from engine.mapped.sparse import clone_file
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _report(progress: Callable[[int], None], done: int, position: int) -> None:
 
 
 def _allocated(info: os.stat_result) -> int:
-    return min(info.st_size, info.st_blocks * 512)
+    return min(info.st_size, system.allocated_bytes(info))
 
 
 def _require_room(plan: CopyPlan, reading: Reading) -> None:
@@ -186,11 +186,11 @@ def _shares_blocks(plan: CopyPlan, place: Path, reading: Reading) -> bool:
     for name in plan.files:
         path = plan.source / name
         info = reading.status(path, listed=True)
-        if info is not None and info.st_blocks and reading.is_plain(str(path)):
+        if info is not None and system.allocated_bytes(info) and reading.is_plain(str(path)):
             descriptor = reading.open(path)
             try:
                 with tempfile.TemporaryFile(dir=place) as target:
-                    return clone_file(descriptor, target.fileno())
+                    return system.clone_blocks(descriptor, target.fileno())
             finally:
                 os.close(descriptor)
     return False
@@ -216,7 +216,7 @@ class _FileCopy:
             self._destination.parent.mkdir(parents=True, exist_ok=True)
             with errors_of(self._destination), self._destination.open("x+b") as target:
                 self._copy_data(descriptor, target.fileno(), progress)
-                os.fchmod(target.fileno(), stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
+            self._destination.chmod(stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
             after = os.fstat(descriptor)
             os.utime(self._destination, ns=(before.st_atime_ns, before.st_mtime_ns))
         finally:
@@ -229,7 +229,7 @@ class _FileCopy:
     def _copy_data(self, source: int, target: int, progress: Callable[[int], None]) -> None:
         """Copy the parts that hold data, leave the holes; the hash covers all bytes, including the zeros of holes."""
         is_plain = self._reading.is_plain(str(self._source))
-        self.is_shared = self.size > 0 and is_plain and clone_file(source, target)
+        self.is_shared = self.size > 0 and is_plain and system.clone_blocks(source, target)
         os.ftruncate(target, self.size)
         position = 0
         for start, end in _data(source, self.size) if self._digest is not None or not self.is_shared else ():
@@ -241,7 +241,8 @@ class _FileCopy:
         """Copy the bytes from ``position`` to ``end``; returns the end, or where the file ends now."""
         by_system = self._digest is None and self._reading.is_plain(str(self._source))
         while position < end:
-            count = _copy_by_system(source, target, position, min(end - position, _STEP_BYTES)) if by_system else 0
+            step = min(end - position, _STEP_BYTES)
+            count = system.copy_range(source, target, step, position) if by_system else 0
             if not count:
                 by_system = False
                 # bytes that are shared already are hashed as the copy has them: the source may change meanwhile
@@ -258,7 +259,7 @@ class _FileCopy:
                     self._digest.update(block)
                 written = len(block) if self.is_shared else 0
                 while written < len(block):  # a disk that is nearly full takes a part
-                    written += os.pwrite(target, memoryview(block)[written:], position + written)
+                    written += system.pwrite(target, memoryview(block)[written:], position + written)
                 count = len(block)
             position += count
             progress(position)
@@ -270,21 +271,13 @@ class _FileCopy:
             size -= _BLOCK
 
 
-def _copy_by_system(source: int, target: int, position: int, size: int) -> int:
-    """Let the system copy a part; returns the number of bytes, 0 where it cannot: then read, which records errors."""
-    try:
-        return os.copy_file_range(source, target, size, position, position)
-    except (AttributeError, OSError):
-        return 0
-
-
 def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
     """(start, end) of each part of the file that is no hole."""
     position = 0
     while position < size:
         try:
-            start = os.lseek(descriptor, position, os.SEEK_DATA)
-            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+            start = system.next_data(descriptor, position)
+            end = system.next_hole(descriptor, start)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 yield position, size

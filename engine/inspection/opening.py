@@ -9,15 +9,14 @@ Also finds out whether a process holds a store's lock, by asking the kernel with
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from engine import system
 from engine.codec.message import check_frame
 from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, NotAStore
@@ -249,9 +248,7 @@ def lock_state(reading: Reading, path: Path) -> LockState:
     if descriptor < 0:
         return "absent"
     try:
-        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, request)
-        return "free" if struct.unpack("hhqqi4x", answer)[0] == fcntl.F_UNLCK else "held"
+        return "held" if system.first_byte_lock(descriptor)[0] else "free"
     except OSError as error:
         reading.note(path, error, "ask")
         return "unknown"

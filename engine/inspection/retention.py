@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine import system
 from engine.codec.config_tables import delay_offsets
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
 from engine.inspection.groups import group_progress
 from engine.inspection.tables import broken_offsets, read_table
-from engine.mapped.disk import disk_space, used_share
+from engine.mapped.disk import used_share
 from engine.rules.retention_rules import DiskLevels, DiskPressure, Expiry, delete_hours, forecast, levels, pressure
 from engine.rules.undecoded import Subject
 from engine.system_names import SCHEDULE_TOPIC
@@ -154,7 +155,7 @@ def disk_use_of(store: StoreSnapshot) -> tuple[float, float]:
 
 
 def _disk_space(store: StoreSnapshot, folder: Path) -> tuple[int, int, int]:
-    return disk_space(folder) if store.remote_disk is None else store.remote_disk.space(folder)
+    return system.disk_space(folder) if store.remote_disk is None else store.remote_disk.space(folder)
 
 
 def _disk_use(store: StoreSnapshot, folder: Path) -> float:

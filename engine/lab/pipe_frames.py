@@ -10,9 +10,9 @@ from __future__ import annotations
 import pickle
 import struct
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any
 
+from engine import system
 from engine.errors import StoreError
 from engine.sentences import sentence
 
@@ -52,7 +52,7 @@ def pack(number: int, kind: str, *content: object) -> bytes:
         ) from error
 
 
-def receive(pipe: Connection) -> Frame:
+def receive(pipe: system.PipeEnd) -> Frame:
     """Return the next frame; raises ``EOFError`` or ``OSError`` if the pipe has ended."""
     try:
         raw = pipe.recv_bytes()

@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import system
 from engine.codec import dispatch_twin
 from engine.codec.encode import Message
 from engine.codec.machine_code_build import import_compiled
@@ -374,13 +374,12 @@ def _bytes_of(store: MessageStore, offset: int, size: int) -> bytes:
     return file.appended(offset - file.start_offset, size) if file is not None else b""
 
 
-def serve(pipe: Connection) -> None:
+def serve(pipe: system.PipeEnd) -> None:
     """Run the process: answer requests until the other end closes the pipe, then close the store."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as if the other end had gone away
     sys.setswitchinterval(SWITCH_SECONDS)
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(LAB_NICENESS)
+    system.lower_priority(LAB_NICENESS)
     lab = Lab()
     lock = threading.Lock()
     puts = ThreadPoolExecutor(_PUT_THREADS, "lab-put")

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from engine import system
 from engine.mapped.disk import RealDisk
 from engine.mapped.power_loss import PAGE, NameChange, PageFates, PowerLoss, lose_pages, lose_rewritten
 from engine.mapped.real_file import MAX_OPEN_FILES, OpenFiles, RealFile
@@ -147,9 +148,9 @@ def copy_data(source: Path, target: Path, start: int = 0, stop: int | None = Non
     """Copy bytes [start, stop) of ``source`` to the same place in ``target``, holes left holes; ``target`` gets the
     length ``size``, or at least the source's. Raises ``OSError``.
     """
-    reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    reading = os.open(source, os.O_RDONLY | system.OPEN_FLAGS)
     try:
-        writing = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        writing = os.open(target, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o644)
         try:
             length = os.fstat(reading).st_size
             if os.fstat(writing).st_size != (size or length):
@@ -169,8 +170,8 @@ def data_spans(descriptor: int, start: int, stop: int) -> list[tuple[int, int]]:
     position = start
     try:
         while position < stop:
-            begin = os.lseek(descriptor, position, os.SEEK_DATA)
-            position = os.lseek(descriptor, begin, os.SEEK_HOLE)
+            begin = system.next_data(descriptor, position)
+            position = system.next_hole(descriptor, begin)
             if begin < stop:
                 spans.append((begin, min(position, stop)))
     except OSError as error:
@@ -181,10 +182,9 @@ def data_spans(descriptor: int, start: int, stop: int) -> list[tuple[int, int]]:
 
 def _copy(reading: int, writing: int, start: int, stop: int) -> None:
     while start < stop:
-        try:
-            done = os.copy_file_range(reading, writing, stop - start, start, start)
-        except OSError:  # not between these two file systems
-            done = os.pwrite(writing, os.pread(reading, min(CHUNK, stop - start), start), start)
+        done = system.copy_range(reading, writing, stop - start, start)
+        if not done:
+            done = system.pwrite(writing, system.pread(reading, min(CHUNK, stop - start), start), start)
         if done <= 0:
             return
         start += done
@@ -200,22 +200,22 @@ def _link(source: Path, target: Path) -> None:
 
 def _lose(live: Path, target: Path, start: int, rng: random.Random, keep: float, fates: PageFates) -> None:
     """Let dirty pages of ``live`` from ``start`` on arrive in ``target``, which holds what is durable."""
-    reading = os.open(live, os.O_RDONLY | os.O_CLOEXEC)
-    writing = os.open(target, os.O_RDWR | os.O_CLOEXEC)
+    reading = os.open(live, os.O_RDONLY | system.OPEN_FLAGS)
+    writing = os.open(target, os.O_RDWR | system.OPEN_FLAGS)
     try:
         size = os.fstat(writing).st_size
         spans = [*data_spans(reading, start, size), *data_spans(writing, start, size)]
         for chunk_index in sorted({chunk for begin, end in spans for chunk in range(begin // CHUNK, -(-end // CHUNK))}):
             start_position = max(chunk_index * CHUNK, start)
             length = min((chunk_index + 1) * CHUNK, size) - start_position
-            new = os.pread(reading, length, start_position).ljust(length, b"\0")
-            old = os.pread(writing, length, start_position)
+            new = system.pread(reading, length, start_position).ljust(length, b"\0")
+            old = system.pread(writing, length, start_position)
             if new == old:
                 continue
             surviving = bytearray(old)
             lose_pages(surviving, new, rng, keep, fates)
             if surviving != old:
-                os.pwrite(writing, surviving, start_position)
+                system.pwrite(writing, surviving, start_position)
     finally:
         os.close(reading)
         os.close(writing)
@@ -223,7 +223,7 @@ def _lose(live: Path, target: Path, start: int, rng: random.Random, keep: float,
 
 def _begins_with_zeros(path: Path, start: int) -> bool:
     with path.open("rb") as file:
-        return not any(os.pread(file.fileno(), _HEAD, start))
+        return not any(system.pread(file.fileno(), _HEAD, start))
 
 
 MIN_FREE_BYTES: Final = 512 << 20
@@ -416,7 +416,7 @@ class ShadowDisk(RealDisk):
         used = 0
         for path in paths:
             with contextlib.suppress(OSError):
-                used += os.stat(path).st_blocks * 512  # noqa: PTH116 (no Path for each of many)
+                used += system.allocated_bytes(os.stat(path))  # noqa: PTH116 (no Path for each of many)
         return used
 
     def _shadow(self, path: Path) -> Shadow:

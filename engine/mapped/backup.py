@@ -31,8 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from engine import system
 from engine.errors import StoreError
-from engine.files.atomic_file import errors_of, sync_file, sync_file_system, sync_folder, write_atomically
+from engine.files.atomic_file import errors_of, write_atomically
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span
@@ -136,7 +137,7 @@ class BackupJournal:
                 tree_infos = [path.lstat() for path in tree.rglob("*") if path.is_file()]
                 files += len(tree_infos)
                 infos += tree_infos
-        return files, sum(min(info.st_size, info.st_blocks * 512) for info in infos)
+        return files, sum(min(info.st_size, system.allocated_bytes(info)) for info in infos)
 
 
 def read(folder: Path) -> BackupJournal:
@@ -199,14 +200,14 @@ def begin_unsaved_change(root: Path, command: str) -> None:
     Raises ``OSError``; then nothing was changed.
     """
     write_atomically(root / NOTE, json.dumps({"command": command}))
-    sync_folder(root)
+    system.sync_folder(root)
 
 
 def end_unsaved_change(root: Path) -> None:
     """Remove the note of a change that is complete, if there is one. Raises ``OSError``."""
     with suppress(FileNotFoundError):
         (root / NOTE).unlink()
-        sync_folder(root)
+        system.sync_folder(root)
 
 
 def find_unsaved_change(root: Path) -> str:
@@ -335,13 +336,15 @@ class BackupWriter:
             self.folder = _new_folder(real)
             (self.folder / FILES).mkdir()
             (self.folder / TREES).mkdir()
-            self._journal = os.open(self.folder / JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._journal = os.open(
+                self.folder / JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND | system.OPEN_FLAGS, 0o644
+            )
             head = {"storescopeKept": VERSION, "store": str(real), "inode": real.stat().st_ino, "command": command}
             head |= {"logs": list(map(str, self.logs)), "before": stamps(self.root, self.logs)}
             self._write({**head, "rewritesLog": True} if rewrites_log else head)
             self._note_lock(self.root / "lock")
-            sync_folder(self.folder)
-            sync_folder(self.folder.parent)
+            system.sync_folder(self.folder)
+            system.sync_folder(self.folder.parent)
         except OSError as error:
             self.close()
             if self.folder != real:
@@ -413,7 +416,7 @@ class BackupWriter:
                     raise
                 self.before_change(path)
                 return
-            sync_folder(self.folder / FILES)
+            system.sync_folder(self.folder / FILES)
             self._write({**_file_entry(name, info), "link": backup_name})
             self._sizes[name], self._saved_from[name] = info, 0
 
@@ -473,16 +476,16 @@ class BackupWriter:
         names = {*self._sizes, *self._absent}
         folders = {self.root.joinpath(name) for name in self._folders}
         if len(names) + len(folders) > MAX_SYNCED_FILES:
-            sync_file_system(self.root)
+            system.sync_file_system(self.root)
             return
         for name in sorted(names):
             path = self.root / name
             folders.add(path.parent)
             if path.is_file() and not path.is_symlink():
-                sync_file(path)
+                system.sync_file(path)
         for folder in sorted(folders, reverse=True):
             if folder.is_dir():
-                sync_folder(folder)
+                system.sync_folder(folder)
 
     def _name(self, path: Path) -> str:
         place = path.absolute()
@@ -527,7 +530,7 @@ class BackupWriter:
         if start < stop:
             backup_name = self._next()
             digest = copy_span(path, self.folder / backup_name, start, stop)
-            sync_folder(self.folder / FILES)
+            system.sync_folder(self.folder / FILES)
             entry |= {"kept": backup_name, "start": start, "stop": stop, "sha256": digest}
         self._note_folder(path.parent)
         self._write(entry)

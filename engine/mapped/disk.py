@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from engine import system
 from engine.files.atomic_file import errors_of
-from engine.mapped.real_file import MAX_OPEN_FILES, OpenFiles, RealFile, make_file, sync_folder
+from engine.mapped.real_file import MAX_OPEN_FILES, OpenFiles, RealFile, make_file
 from engine.mapped.store_lock import StoreLock
 from engine.sentences import sentence
 
@@ -178,21 +179,13 @@ def put_file(disk: Disk, path: Path, data: bytes) -> None:
 def disk_use(path: Path) -> float:
     """Return the used share of ``path``'s file system, full percents rounded up as RocketMQ counts; −1 if unknown."""
     try:
-        return used_share(*disk_space(path))
+        return used_share(*system.disk_space(path))
     except OSError:
         return -1.0
 
 
-def disk_space(path: str | Path) -> tuple[int, int, int]:
-    """Return the bytes of ``path``'s file system: all, those that are free, and those that its user may take. Raises
-    ``OSError``.
-    """
-    info = os.statvfs(path)
-    return info.f_blocks * info.f_frsize, info.f_bfree * info.f_frsize, info.f_bavail * info.f_frsize
-
-
 def used_share(total: int, free: int, available: int) -> float:
-    """Return :func:`disk_use` from the numbers of :func:`disk_space`."""
+    """Return :func:`disk_use` from the numbers of :func:`engine.system.disk_space`."""
     used = total - free
     return -(-used * 100 // (used + available)) / 100 if used + available > 0 else -1.0
 
@@ -265,7 +258,7 @@ class RealDisk:
                     file.flush()
                     os.fsync(file.fileno())
             if sync:
-                sync_folder(str(path.parent))
+                system.sync_folder(str(path.parent))
 
     def replace(self, source: Path, target: Path) -> None:
         with self._files.at_work(str(target)):
@@ -328,13 +321,12 @@ class RealDisk:
 
     def total(self, path: Path) -> int:
         try:
-            info = os.statvfs(path)
+            return system.disk_space(path)[0]
         except OSError:
             return 0
-        return info.f_blocks * info.f_frsize
 
     def sync_folder(self, path: Path) -> None:
-        sync_folder(str(path))
+        system.sync_folder(str(path))
 
     def lock(self, path: Path) -> StoreLock:
         return StoreLock(path)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
+
+from engine import system
 
 
 def file_in_memory(content: bytes, zeros: int = 0) -> int:
     """Return a descriptor of a file without a name that holds ``content``, then ``zeros`` zero bytes, which take no
     memory. The caller must close it.
     """
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("storescope", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+    descriptor = system.nameless_file()
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]

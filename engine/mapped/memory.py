@@ -10,6 +10,7 @@ import ctypes
 import logging
 import os
 
+from engine import system
 from engine.mapped.disk import DiskFile
 
 _log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def warm(file: DiskFile, *, sync_pages: int = 0) -> None:
 
 def _call(name: str, view: memoryview, description: str, *arguments: ctypes.c_int) -> bool:
     try:
-        function = getattr(ctypes.CDLL(None, use_errno=True), name)
+        function = getattr(system.c_library(), name)
         first_byte = ctypes.c_char.from_buffer(view)
         failed = function(ctypes.c_void_p(ctypes.addressof(first_byte)), ctypes.c_size_t(len(view)), *arguments)
     except (OSError, AttributeError, TypeError) as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from engine import system
 from engine.errors import StoreError
 from engine.mapped.reading import Reading
 from engine.sentences import sentence
@@ -58,7 +59,7 @@ class PageMap:
 
 def page_map(path: str, reading: Reading | None = None) -> PageMap:
     """Ask the system about the complete file. Raises :class:`ResidencyUnknown`, :class:`CannotRead`."""
-    system = _system()
+    library = _library()
     descriptor = (reading or Reading()).open(path)
     try:
         info = os.fstat(descriptor)
@@ -68,7 +69,7 @@ def page_map(path: str, reading: Reading | None = None) -> PageMap:
             )
         size = info.st_size
         pieces = [
-            _resident_pages(system, descriptor, position, min(PIECE_BYTES, size - position), path)
+            _resident_pages(library, descriptor, position, min(PIECE_BYTES, size - position), path)
             for position in range(0, size, PIECE_BYTES)
         ]
         return PageMap(size, mmap.PAGESIZE, b"".join(pieces))
@@ -80,34 +81,35 @@ def is_answer_true(owner: int, path: str) -> bool:
     """Return True if the system's answer is true for this user: to others the kernel reports all pages as loaded
     since 5.2.
     """
-    return os.geteuid() in {0, owner} or os.access(path, os.W_OK)
+    return system.user_id() in {0, owner} or os.access(path, os.W_OK)
 
 
-def _system() -> Any:
+def _library() -> Any:
     """Return the C library with its three calls declared."""
     try:
-        system = ctypes.CDLL(None, use_errno=True)
+        library = system.c_library()
         address, length, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-        system.mmap.argtypes = (address, length, number, number, number, ctypes.c_longlong)
-        system.mmap.restype = address
-        system.munmap.argtypes = (address, length)
-        system.mincore.argtypes = (address, length, address)
+        library.mmap.argtypes = (address, length, number, number, number, ctypes.c_longlong)
+        library.mmap.restype = address
+        library.munmap.argtypes = (address, length)
+        library.mincore.argtypes = (address, length, address)
     except (OSError, AttributeError, TypeError) as error:
         raise ResidencyUnknown(sentence("this system has no mincore")) from error
-    return system
+    return library
 
 
-def _resident_pages(system: Any, descriptor: int, start: int, length: int, path: str) -> bytes:
-    place = system.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, start)
+def _resident_pages(library: Any, descriptor: int, start: int, length: int, path: str) -> bytes:
+    protection, flags = system.read_only_shared_map()
+    place = library.mmap(None, length, protection, flags, descriptor, start)
     if place is None or place == ctypes.c_void_p(-1).value:
         reason = os.strerror(ctypes.get_errno())
         raise ResidencyUnknown(sentence("the file cannot be mapped: {reason}", reason=reason), file=path, offset=start)
     answer = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
     try:
-        failed = system.mincore(place, length, ctypes.addressof(answer))
+        failed = library.mincore(place, length, ctypes.addressof(answer))
         reason = os.strerror(ctypes.get_errno())
     finally:
-        system.munmap(place, length)
+        library.munmap(place, length)
     if failed:
         raise ResidencyUnknown(
             sentence("{place}: {what}", place="mincore", what=sentence(reason)), file=path, offset=start

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
+from engine import system
 from engine.errors import CannotRead, CorruptUnit, Undecoded
 from engine.sentences import plural, sentence
 
@@ -32,8 +33,8 @@ def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, i
     extents: list[tuple[int, int]] = []
     try:
         while position < size:
-            start = os.lseek(descriptor, position, os.SEEK_DATA)
-            position = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+            start = system.next_data(descriptor, position)
+            position = min(system.next_hole(descriptor, start), size)
             extents.append((start, position))
     except OSError as error:
         if error.errno != errno.ENXIO:  # ENXIO means: only a hole to the end
@@ -139,9 +140,9 @@ class SystemDisk:
 
     def open(self, path: str) -> int:
         """Implement :meth:`ReadingDisk.open`; the file's access time is not changed if that is allowed."""
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+        flags = os.O_RDONLY | system.OPEN_FLAGS | system.NO_WAIT
         try:
-            return os.open(path, flags | getattr(os, "O_NOATIME", 0))
+            return os.open(path, flags | system.NO_ACCESS_TIME)
         except PermissionError:
             return os.open(path, flags)
 
@@ -159,10 +160,10 @@ class SystemDisk:
         return os.fstat(descriptor)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
-        return os.pread(descriptor, size, position)
+        return system.pread(descriptor, size, position)
 
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
-        return os.preadv(descriptor, [view], position)
+        return system.read_into(descriptor, view, position)
 
     def read_by_path(self, path: str, descriptor: int, size: int, position: int) -> bytes:  # noqa: ARG002
         return self.read(descriptor, size, position)
@@ -172,13 +173,13 @@ class SystemDisk:
 
     def next_data(self, descriptor: int, position: int, size: int) -> int:
         try:
-            start = os.lseek(descriptor, position, os.SEEK_DATA)
+            start = system.next_data(descriptor, position)
         except OSError as error:
             return -1 if error.errno == errno.ENXIO else position
         return start if start < size else -1
 
     def is_plain(self, path: str) -> bool:  # noqa: ARG002
-        return type(self) is SystemDisk  # a derived disk may return other bytes
+        return system.HAS_POSITIONED_READS and type(self) is SystemDisk  # a derived disk may return other bytes
 
     def plain_end(self, path: str, position: int) -> int:  # noqa: ARG002
         return FAR if self.is_plain(path) else -1

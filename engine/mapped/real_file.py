@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
+from engine import system
 from engine.mapped.reading import data_extents
 from engine.sentences import sentence
 
@@ -61,7 +62,7 @@ class OpenFiles:
             self.refuse_if_shut(file.path)
             if len(self._open) >= self._limit:
                 self._close_oldest()
-            descriptor = file.descriptor = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = file.descriptor = os.open(file.path, os.O_RDWR | system.OPEN_FLAGS)
             self._open[file] = None
         else:
             self._open.move_to_end(file)
@@ -205,9 +206,9 @@ class RealFile:
             return b""
         descriptor = self._acquire()
         try:
-            data = os.pread(descriptor, size, position)
+            data = system.pread(descriptor, size, position)
             while 0 < len(data) < size:
-                further_data = os.pread(descriptor, size - len(data), position + len(data))
+                further_data = system.pread(descriptor, size - len(data), position + len(data))
                 if not further_data:
                     break
                 data += further_data
@@ -223,7 +224,7 @@ class RealFile:
         try:
             done = 0
             while done < len(view):
-                count = os.preadv(descriptor, [view[done:]], position + done)
+                count = system.read_into(descriptor, view[done:], position + done)
                 if not count:
                     break
                 done += count
@@ -269,9 +270,9 @@ class RealFile:
             self._writing += 1
         is_complete = False
         try:
-            written = os.pwrite(descriptor, data, position)
+            written = system.pwrite(descriptor, data, position)
             while written < len(data):
-                written += os.pwrite(descriptor, memoryview(data)[written:], position + written)
+                written += system.pwrite(descriptor, memoryview(data)[written:], position + written)
             is_complete = True
         except OSError as error:
             raise self._with_path(error) from None
@@ -292,19 +293,15 @@ class RealFile:
         """
         descriptor = self._acquire()
         try:
-            info = os.fstatvfs(descriptor)
-            free_bytes = info.f_bavail * info.f_frsize
+            free_bytes = system.disk_space(self.path)[2]
             if free_bytes < stop - start:  # a failed attempt would use up the remaining room
                 text = sentence(
                     "No space left on device: {size:,} bytes needed, {free:,} free", size=stop - start, free=free_bytes
                 )
                 raise OSError(errno.ENOSPC, text)
-            os.posix_fallocate(descriptor, start, stop - start)
-            if touch and self.map is not None:
+            if system.allocate(descriptor, start, stop - start) and touch and self.map is not None:
                 self._touch(start, stop)
         except OSError as error:
-            if error.errno in {errno.EOPNOTSUPP, errno.ENOSYS}:
-                return
             raise self._with_path(error) from None
         finally:
             self._release()
@@ -323,11 +320,11 @@ class RealFile:
                 self._unflushed = None
                 self._unwatched = False
         try:
-            os.fdatasync(descriptor)
+            system.sync_data(descriptor)
             if unwatched and written is not None and not _is_on_disk(descriptor, written):
                 self._raise_unless_overwritten(written)
             while self._new_folders:
-                sync_folder(self._new_folders[0])
+                system.sync_folder(self._new_folders[0])
                 self._new_folders = self._new_folders[1:]
         except OSError as error:
             self._failure = self._with_path(error)
@@ -359,7 +356,7 @@ class RealFile:
             self._unwatched = True
             return
         try:
-            os.fdatasync(self.descriptor)
+            system.sync_data(self.descriptor)
             self._unflushed = None
         except OSError as error:
             self._failure = self._with_path(error)
@@ -427,7 +424,10 @@ class RealFile:
 @functools.cache
 def _advise() -> Callable[[int, int, int], int]:
     """Return a ``madvise`` that lets other threads run meanwhile, unlike Python's own; it returns 0 on success."""
-    madvise = ctypes.CDLL(None).madvise
+    try:
+        madvise = system.c_library().madvise
+    except (OSError, AttributeError):
+        return lambda _address, _size, _advice: -1
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return cast("Callable[[int, int, int], int]", madvise)
 
@@ -439,11 +439,11 @@ def make_file(path: Path, size: int) -> None:
     even after a power loss.
     """
     try:
-        _link_nameless_file(path, size)
+        system.link_nameless_file(path, size)
     except FileExistsError:
         return
-    except (AttributeError, OSError):  # not supported here
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError:  # not supported here
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o644)
         try:
             os.ftruncate(descriptor, size)
         except OSError as error:
@@ -453,25 +453,6 @@ def make_file(path: Path, size: int) -> None:
             os.close(descriptor)
 
 
-def _link_nameless_file(path: Path, size: int) -> None:
-    descriptor = os.open(path.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644)
-    try:
-        os.ftruncate(descriptor, size)
-        # src_dir_fd has no meaning for an absolute path, but it makes Python follow the link in /proc.
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in ``folder`` durable. Raises ``OSError``."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _is_on_disk(descriptor: int, written: Unflushed) -> bool:
     """Return True if the file still has the written bytes, by their CRC."""
     if written.crc is None:
@@ -479,7 +460,7 @@ def _is_on_disk(descriptor: int, written: Unflushed) -> bool:
     crc = 0
     position = written.start
     while position < written.stop:
-        piece = os.pread(descriptor, min(1 << 20, written.stop - position), position)
+        piece = system.pread(descriptor, min(1 << 20, written.stop - position), position)
         if not piece:
             break
         crc = zlib.crc32(piece, crc)

@@ -4,7 +4,6 @@ skipped.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import system
 from engine.files.atomic_file import errors_of
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.reading import data_extents
@@ -45,7 +45,6 @@ def _last_in(file: ReadOnlyFile, start: int, end: int) -> int:
 
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
-_FICLONE = 0x40049409
 _MIN_CLONED_BYTES = 8 << 20
 """Size from which sharing a file's blocks is tried before copying."""
 
@@ -57,11 +56,11 @@ def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
 
     """
     with errors_of(target):
-        source_descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+        source_descriptor = os.open(source, os.O_RDONLY | system.OPEN_FLAGS)
         try:
-            target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS, 0o600)
             try:
-                if stop - start >= _MIN_CLONED_BYTES and clone_file(source_descriptor, target_descriptor):
+                if stop - start >= _MIN_CLONED_BYTES and system.clone_blocks(source_descriptor, target_descriptor):
                     os.fsync(target_descriptor)
                     return None
                 os.ftruncate(target_descriptor, stop)
@@ -70,7 +69,7 @@ def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
                     digest.update(b"%d:" % position + data)
                     written = 0
                     while written < len(data):
-                        written += os.pwrite(target_descriptor, memoryview(data)[written:], position + written)
+                        written += system.pwrite(target_descriptor, memoryview(data)[written:], position + written)
                 os.fsync(target_descriptor)
                 return digest.hexdigest()
             finally:
@@ -94,18 +93,7 @@ def pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]
         piece_start = max(extent_start - extent_start % _CHUNK, piece_end)
         while piece_start < extent_end:
             piece_end = min(piece_start - piece_start % _CHUNK + _CHUNK, stop)
-            data = os.pread(descriptor, piece_end - piece_start, piece_start)
+            data = system.pread(descriptor, piece_end - piece_start, piece_start)
             if data and data != _ZEROS[: len(data)]:
                 yield piece_start, data
             piece_start = piece_end
-
-
-def clone_file(reading: int, writing: int) -> bool:
-    """Let the new, empty file share all blocks of another one; either has its own from its next write on. False where
-    the file system or the system cannot: only Linux is asked.
-    """
-    try:
-        fcntl.ioctl(writing, _FICLONE, reading)
-    except OSError:
-        return False
-    return True

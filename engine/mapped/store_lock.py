@@ -11,20 +11,17 @@ for the last point.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import struct
 import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from engine import system
 from engine.errors import StoreLocked
 from engine.sentences import sentence
 
 TEXT = b"lock"
-_FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, pid
-_BYTE_0 = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
 _HELD_ELSEWHERE = (errno.EAGAIN, errno.EACCES)
 _ours: set[tuple[int, int]] = set()
 _ours_lock = threading.Lock()
@@ -40,7 +37,7 @@ class StoreLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o644)
         info = os.fstat(descriptor)
         self._key = (info.st_dev, info.st_ino)
         with _ours_lock:
@@ -50,8 +47,8 @@ class StoreLock:
                 _open_until_release.setdefault(self._key, []).append(descriptor)
                 raise _locked(path, os.getpid())
             try:
-                _take(descriptor)
-                os.pwrite(descriptor, TEXT, 0)
+                system.lock_first_byte(descriptor)
+                system.pwrite(descriptor, TEXT, 0)
                 os.fsync(descriptor)
             except OSError as error:
                 pid = _holder(descriptor, path)
@@ -88,12 +85,11 @@ def holder_of(path: Path) -> int | None:
 
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | system.OPEN_FLAGS)
     except OSError:
         return None
     try:
-        kind = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _BYTE_0))[0]
-        return None if kind == fcntl.F_UNLCK else _holder(descriptor, path)
+        return _holder(descriptor, path) if system.first_byte_lock(descriptor)[0] else None
     except OSError:
         return None
     finally:
@@ -101,15 +97,6 @@ def holder_of(path: Path) -> int | None:
 
 
 _open_until_release: dict[tuple[int, int], list[int]] = {}
-
-
-def _take(descriptor: int) -> None:
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _BYTE_0)
-    except (AttributeError, OSError) as error:
-        if isinstance(error, OSError) and error.errno in _HELD_ELSEWHERE:
-            raise
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
 
 
 def _locked(path: Path, pid: int | None) -> StoreLocked:
@@ -120,9 +107,9 @@ def _locked(path: Path, pid: int | None) -> StoreLocked:
 def _holder(descriptor: int, path: Path) -> int | None:
     """Return the process that holds the lock: from the system, else from the ``abort`` file beside it."""
     try:
-        pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _BYTE_0))[4]
+        pid = system.first_byte_lock(descriptor)[1]
         if pid > 0:
-            return int(pid)
+            return pid
         text = path.with_name("abort").read_bytes()[:20].strip()
     except OSError:
         return None

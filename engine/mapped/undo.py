@@ -7,7 +7,6 @@ store that was written since the command is left alone, because the newer data w
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
@@ -15,8 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from engine import system
 from engine.errors import StoreError, StoreLocked
-from engine.files.atomic_file import errors_of, remove_folder_tree, sync_file, sync_folder
+from engine.files.atomic_file import errors_of, remove_folder_tree
 from engine.files.store_folders import lock_beside
 from engine.mapped.backup import (
     JOURNAL,
@@ -89,7 +89,7 @@ def _check_kept(journal: BackupJournal, name: str, was: SavedFile) -> None:
         place = journal.folder / piece.file_name
         if not place.exists():
             raise CannotUndo(sentence("what was kept of {name} is missing", name=name), file=str(place))
-        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(place, os.O_RDONLY | system.OPEN_FLAGS)
         try:
             is_complete = os.fstat(descriptor).st_size >= piece.stop
             is_same = piece.sha256 is None or digest_span(descriptor, piece.start, piece.stop) == piece.sha256
@@ -154,13 +154,13 @@ def _check_log(journal: BackupJournal, root: Path, name: str) -> None:
         return
     if not was.pieces or not place.exists():
         return
-    current = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    current = os.open(place, os.O_RDONLY | system.OPEN_FLAGS)
     try:
         for piece in was.pieces:
-            saved = os.open(journal.folder / piece.file_name, os.O_RDONLY | os.O_CLOEXEC)
+            saved = os.open(journal.folder / piece.file_name, os.O_RDONLY | system.OPEN_FLAGS)
             try:
                 for position, data in pieces(current, piece.start, piece.stop):
-                    old = os.pread(saved, len(data), position)
+                    old = system.pread(saved, len(data), position)
                     if any(new not in (0, byte) for new, byte in zip(data, old, strict=False)):
                         raise CannotUndo(
                             sentence("the store has changed since the command: this file got other bytes"),
@@ -196,7 +196,7 @@ def undo(journal: BackupJournal, root: Path) -> None:
             _restore(journal, root / name, was)
     for folder in {(root / name).parent for name in (*journal.files, *journal.absent, *journal.new_folders)}:
         if folder.is_dir():
-            sync_folder(folder)
+            system.sync_folder(folder)
 
 
 def finish(journal: BackupJournal, root: Path) -> None:
@@ -210,13 +210,13 @@ def finish(journal: BackupJournal, root: Path) -> None:
         if lock.read_bytes() != (was.text or "").encode("latin-1"):
             lock.write_bytes((was.text or "").encode("latin-1"))
         os.utime(lock, ns=(was.modified, was.modified))
-        sync_file(lock)
+        system.sync_file(lock)
     for name, (mode, modified) in sorted(journal.folders.items(), reverse=True):
         place = root / name
         place.chmod(mode)
         os.utime(place, ns=(place.stat().st_atime_ns, modified))
-        sync_folder(place)
-    sync_folder(root)
+        system.sync_folder(place)
+    system.sync_folder(root)
     _note(journal, "done")
     for was in journal.files.values():  # the store has the file again: a second name would stop the next writer
         if was.link is not None:
@@ -269,10 +269,10 @@ def take_back(backup: BackupWriter, error: BaseException) -> None:
 
 def _note(journal: BackupJournal, word: str) -> None:
     path = journal.folder / JOURNAL
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | system.OPEN_FLAGS)
     try:
         with errors_of(path):
-            content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            content = system.pread(descriptor, os.fstat(descriptor).st_size, 0)
             os.ftruncate(descriptor, complete_length(content))  # an incomplete line belongs to no change
             os.write(descriptor, json.dumps({"undo": word}).encode() + b"\n")
             os.fsync(descriptor)
@@ -303,8 +303,8 @@ def _replace(place: Path, make: Callable[[Path], None]) -> None:
     make(beside)
     owner = place.lstat() if os.path.lexists(place) else place.parent.stat()
     info = beside.lstat()
-    if os.geteuid() == 0 and info.st_uid != owner.st_uid and info.st_nlink == 1:  # else it is the file itself
-        os.chown(beside, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    if system.user_id() == 0 and info.st_uid != owner.st_uid and info.st_nlink == 1:  # else it is the file itself
+        system.change_owner(beside, owner.st_uid, owner.st_gid)
     beside.replace(place)
 
 
@@ -318,7 +318,7 @@ def _link(source: Path, target: Path, was: SavedFile) -> None:
         copy_span(source, target, 0, was.size)
         target.chmod(was.mode)
         os.utime(target, ns=(was.modified, was.modified))
-        sync_file(target)
+        system.sync_file(target)
 
 
 def _restore_bytes(journal: BackupJournal, place: Path, was: SavedFile) -> None:
@@ -327,19 +327,19 @@ def _restore_bytes(journal: BackupJournal, place: Path, was: SavedFile) -> None:
 
 
 def _write_pieces(journal: BackupJournal, place: Path, was: SavedFile) -> None:
-    target = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    target = os.open(place, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600)
     try:
         if os.fstat(target).st_size != was.size:
             os.ftruncate(target, was.size)
         for piece in was.pieces:
-            source = os.open(journal.folder / piece.file_name, os.O_RDONLY | os.O_CLOEXEC)
+            source = os.open(journal.folder / piece.file_name, os.O_RDONLY | system.OPEN_FLAGS)
             try:
                 for position, old in _read_blocks(source, piece.start, piece.stop):
-                    if os.pread(target, len(old), position) != old:
+                    if system.pread(target, len(old), position) != old:
                         _write(target, position, old)
             finally:
                 os.close(source)
-        os.fchmod(target, was.mode)
+        place.chmod(was.mode)
         os.utime(target, ns=(os.fstat(target).st_atime_ns, was.modified))
         os.fsync(target)
     finally:
@@ -349,14 +349,14 @@ def _write_pieces(journal: BackupJournal, place: Path, was: SavedFile) -> None:
 def _write(descriptor: int, position: int, data: bytes) -> None:
     written = 0
     while written < len(data):
-        written += os.pwrite(descriptor, memoryview(data)[written:], position + written)
+        written += system.pwrite(descriptor, memoryview(data)[written:], position + written)
 
 
 def _read_blocks(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
     position = start
     while position < stop:
         size = min(_BLOCK, stop - position)
-        yield position, os.pread(descriptor, size, position).ljust(size, b"\0")
+        yield position, system.pread(descriptor, size, position).ljust(size, b"\0")
         position += size
 
 
@@ -388,8 +388,10 @@ def _exchange_back(journal: BackupJournal, root: Path, name: str, inode: int | N
 
 def _system_call() -> Callable[..., int] | None:
     """Return ``renameat2`` of the C library; None if it has none."""
-    function: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    return function
+    with suppress(OSError):
+        function: Callable[..., int] | None = getattr(system.c_library(), "renameat2", None)
+        return function
+    return None
 
 
 def exchange(new: Path, old: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from engine import system
 from engine.mapped.disk import Disk, put_file
 from engine.patching.patched_disk import MAX_IN_MEMORY_BYTES, PatchedDisk
 from engine.patching.patches import BadPatch, MoveFile, Patch, PatchList, RemoveFile, ResizeFile, WriteBytes, WriteFile
@@ -55,7 +56,7 @@ class _Ownership:
         self._path = path
         self._before: os.stat_result | None = None
         self._new: list[Path] = []
-        if os.geteuid() != 0:
+        if system.user_id() != 0:
             return
         for place in (path, *path.parents):
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -74,13 +75,13 @@ class _Ownership:
                 self._before.st_gid,
                 self._before.st_mode,
             ):
-                os.chown(self._path, self._before.st_uid, self._before.st_gid, follow_symlinks=False)
+                system.change_owner(self._path, self._before.st_uid, self._before.st_gid)
                 self._path.chmod(stat.S_IMODE(self._before.st_mode))
         for place in reversed(self._new):
             with suppress(FileNotFoundError):
                 owner = place.parent.stat()
                 if place.lstat().st_uid != owner.st_uid:
-                    os.chown(place, owner.st_uid, owner.st_gid, follow_symlinks=False)
+                    system.change_owner(place, owner.st_uid, owner.st_gid)
 
 
 def _apply(patch: Patch, path: Path, root: Path, disk: Disk) -> None:

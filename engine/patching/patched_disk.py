@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from engine import system
 from engine.mapped.file_in_memory import file_in_memory
 from engine.mapped.reading import FAR, SystemDisk
 from engine.patching.patches import (
@@ -192,7 +193,7 @@ class PatchedDisk(SystemDisk):
             return b""
         if file.descriptor < 0:
             file.descriptor = super().open(file.base)
-        data = os.pread(file.descriptor, size, position)
+        data = system.pread(file.descriptor, size, position)
         return _laid_over(file.fitted(data, size, position), position, file.spans)
 
     def _expect(self, patch: Patch, offset: int, expected: bytes, actual: bytes) -> None:
@@ -450,6 +451,6 @@ def _parts(size: int, position: int, spans: list[tuple[int, bytes]]) -> Iterator
 def _read_path(path: str, size: int, position: int) -> bytes:
     descriptor = SystemDisk().open(path)
     try:
-        return os.pread(descriptor, size, position)
+        return system.pread(descriptor, size, position)
     finally:
         os.close(descriptor)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from engine import system
 from engine.files.temporary_folders import TemporaryFolder, hold_new
 from engine.pipeline.java import CannotStart
 from engine.pipeline.spark_internals.java_process import (
@@ -74,7 +74,7 @@ def launch(
         with _launcher_environment(master.startswith("local"), java_home), own_interrupts():
             with recording_processes(java):
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                    _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
+                    _conf(master, scratch, settings), {"stdout": log, "stderr": log, **system.new_group()}
                 )
             with _ended_late(java, timeout_s, timed_out):
                 session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
@@ -169,10 +169,7 @@ def _ended_late(
 def end(process: subprocess.Popen[bytes]) -> None:
     """Kill a Java, with all processes of its launcher: it has its own process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+        system.kill_group(process)
     if process.stdin is not None:
         process.stdin.close()
     process.wait()

@@ -11,7 +11,6 @@ run that is stopped, or fails with an error, removes it. Only one run at a time 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -24,13 +23,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine import __version__
+from engine import __version__, system
 from engine.callbacks import Clock, system_clock
 from engine.codec.index import Geometry
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import StoreError, UsageError
-from engine.files.atomic_file import remove_folder_tree, sync_folder, write_atomically
+from engine.files.atomic_file import remove_folder_tree, write_atomically
 from engine.files.layout import StorePaths
 from engine.pipeline import tasks
 from engine.pipeline.progress import Counter, Watch
@@ -449,12 +448,11 @@ def staged(out: Path, plan: str, now: Clock) -> Iterator[tuple[Path, int]]:
     out.parent.mkdir(parents=True, exist_ok=True)
     staging = out.parent / f".{out.name}.rebuild"
     staging.mkdir(exist_ok=True)
-    holder = os.open(staging, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(sentence("another rebuild is writing there"), file=str(out)) from None
+        holder = system.hold_folder(staging)
+    except BlockingIOError:
+        raise StoreError(sentence("another rebuild is writing there"), file=str(out)) from None
+    try:
         try:
             yield staging, _begin(staging, plan, now)
         finally:
@@ -485,4 +483,4 @@ def put_in_place(staging: Path, out: Path) -> None:
     if out.is_dir():
         out.rmdir()
     tree.rename(out)
-    sync_folder(out.parent)
+    system.sync_folder(out.parent)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from engine import system
 from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE
 from engine.codec.columns import UnitColumns
 from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE
@@ -171,9 +172,9 @@ class QueueEntries:
         for start, length, name in self._files:
             begin, end = max(start_entry * size, start), min(stop_entry * size, start + length)
             if begin < end:
-                descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NONBLOCK)
+                descriptor = os.open(self._folder / name, os.O_RDONLY | system.OPEN_FLAGS | system.NO_WAIT)
                 try:
-                    data = os.pread(descriptor, end - begin, begin - start)
+                    data = system.pread(descriptor, end - begin, begin - start)
                 finally:
                     os.close(descriptor)
                 raw[begin - start_entry * size : begin - start_entry * size + len(data)] = data
@@ -255,7 +256,7 @@ class _Index:
 
     def _add_file(self, path: Path, geometry: Geometry) -> None:
         with path.open("rb", buffering=0) as file:
-            header = decode_header(os.pread(file.fileno(), HEADER_SIZE, 0))
+            header = decode_header(system.pread(file.fileno(), HEADER_SIZE, 0))
         count = max(min(header.entries, (path.stat().st_size - geometry.entry_position(1)) // CQ_UNIT_SIZE), 0)
         self.entries += count
         for first_entry in range(0, count, CHUNK_ENTRIES):
@@ -290,7 +291,7 @@ class _Index:
 
     def _read(self, path: Path, position: int, rows: int) -> npt.NDArray[np.void]:
         with path.open("rb", buffering=0) as file:
-            raw = os.pread(file.fileno(), rows * INDEX_ENTRY.itemsize, position)
+            raw = system.pread(file.fileno(), rows * INDEX_ENTRY.itemsize, position)
         return np.frombuffer(raw[: len(raw) // INDEX_ENTRY.itemsize * INDEX_ENTRY.itemsize], INDEX_ENTRY)
 
 

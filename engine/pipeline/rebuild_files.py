@@ -23,6 +23,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine import system
 from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit
 from engine.codec.consume_queue import CQ_UNIT_SIZE, decode, ext_offset, is_ext_address
 from engine.codec.cq_ext import CqExtStop
@@ -96,7 +97,7 @@ class QueueSink:
         start, view = self.starts[-1], memoryview(data)
         descriptor, done = self._descriptor(start), 0
         while done < len(view):
-            done += os.pwrite(descriptor, view[done:], offset - start + done)
+            done += system.pwrite(descriptor, view[done:], offset - start + done)
 
     def rest(self) -> None:
         """Close the descriptor; the file opens again when it is needed."""
@@ -114,7 +115,7 @@ class QueueSink:
         if self._open is not None and self._open[0] == start:
             return self._open[1]
         self.rest()
-        descriptor = os.open(self.folder / queue_file_name(start), os.O_RDWR | flags, 0o644)
+        descriptor = os.open(self.folder / queue_file_name(start), os.O_RDWR | system.OPEN_FLAGS | flags, 0o644)
         self._open = start, descriptor
         if flags:
             os.ftruncate(descriptor, self.file_size)
@@ -231,11 +232,11 @@ def _read(folder: Path, file_size: int, offset: int, size: int) -> bytes:
     """Bytes of one file of a queue; none where it is not there."""
     start = offset - offset % file_size
     try:
-        descriptor = os.open(folder / queue_file_name(start), os.O_RDONLY)
+        descriptor = os.open(folder / queue_file_name(start), os.O_RDONLY | system.OPEN_FLAGS)
     except OSError:
         return b""
     try:
-        return os.pread(descriptor, min(size, start + file_size - offset), offset - start)
+        return system.pread(descriptor, min(size, start + file_size - offset), offset - start)
     finally:
         os.close(descriptor)
 
@@ -291,7 +292,7 @@ def _iter_queue_groups(
         chunks = [chunk for chunk in groups_between(read_part(folder, number), start_key, stop_key) if chunk]
         if not chunks:
             continue
-        descriptor = os.open(path_of(folder, number, "entries"), os.O_RDONLY)
+        descriptor = os.open(path_of(folder, number, "entries"), os.O_RDONLY | system.OPEN_FLAGS)
         try:
             for chunk in chunks:
                 for piece in _pieces(chunk):
@@ -383,11 +384,11 @@ def build_index(plan: IndexPlan, geometry: Geometry, path: Path, folder: Path, c
         last_key = next(_keys(folder, counts, plan.first - 1, plan.first))
         stored, offset = int(last_key["store_timestamp"][0]), int(last_key["phy_offset"][0])
         header = next_header(IndexHeader(0, stored, 0, offset, 0, 1))
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | system.OPEN_FLAGS, 0o644)
     try:
         os.ftruncate(descriptor, geometry.file_size)
         stop = geometry.entry_position(1 + plan.stop - plan.first)
-        os.posix_fallocate(descriptor, 0, min(stop, geometry.file_size))  # a full disk is an error here, no fault below
+        system.allocate(descriptor, 0, min(stop, geometry.file_size))  # a full disk is an error here, no fault below
         with mmap.mmap(descriptor, geometry.file_size) as mapped:
             header = _fill(
                 np.frombuffer(mapped, np.uint8), header, geometry, _keys(folder, counts, plan.first, plan.stop)
@@ -420,4 +421,4 @@ def _keys(folder: Path, counts: Sequence[int], first_key: int, stop: int) -> Ite
         with path_of(folder, number, "keys").open("rb", buffering=0) as file:
             for position in range(lower, upper, KEYS_AT_ONCE):
                 size = min(KEYS_AT_ONCE, upper - position) * KEY.itemsize
-                yield np.frombuffer(os.pread(file.fileno(), size, position * KEY.itemsize), KEY)
+                yield np.frombuffer(system.pread(file.fileno(), size, position * KEY.itemsize), KEY)

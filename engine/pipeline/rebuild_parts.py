@@ -9,7 +9,6 @@ is there is whole: a run that goes on where another was killed keeps it.
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from typing import IO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine import system
 from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.index_builder import build_keys
@@ -364,7 +364,7 @@ def groups_between(part: Part, start_key: Key, stop_key: Key | None) -> list[lis
 def read_entries(descriptor: int, groups: list[Group]) -> memoryview:
     """The bytes of neighbouring groups of a chunk, from the first one's position on. Raises ``OSError``."""
     size = groups[-1].position + groups[-1].size - groups[0].position
-    return memoryview(os.pread(descriptor, size, groups[0].position))
+    return memoryview(system.pread(descriptor, size, groups[0].position))
 
 
 def decode_group(group: Group, data: memoryview) -> tuple[npt.NDArray[np.void], Int64]:

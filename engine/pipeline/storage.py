@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from engine import system
 from engine.errors import CannotRead
 from engine.sentences import sentence
 
@@ -142,7 +143,7 @@ class LocalStorage:
     def open(self, path: str) -> LocalFile:
         """Open ``path`` with read rights; raises :class:`CannotRead`."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = os.open(path, os.O_RDONLY | system.OPEN_FLAGS | system.NO_WAIT)
             try:
                 is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
             except OSError:
@@ -185,10 +186,10 @@ class LocalFile:
     def read(self, position: int, size: int) -> bytes:
         """Return bytes from ``position`` on, fewer at the end of the file."""
         try:
-            pieces = [os.pread(self.descriptor, size, position)]
+            pieces = [system.pread(self.descriptor, size, position)]
             read_bytes = len(pieces[0])
             while len(pieces[-1]) > 0 and read_bytes < size:
-                pieces.append(os.pread(self.descriptor, size - read_bytes, position + read_bytes))
+                pieces.append(system.pread(self.descriptor, size - read_bytes, position + read_bytes))
                 read_bytes += len(pieces[-1])
         except OSError as error:
             raise CannotRead(
@@ -201,7 +202,7 @@ class LocalFile:
     def read_into(self, view: memoryview, position: int) -> int:
         """Fill ``view`` and return the number of bytes; may stop before the end of the file."""
         try:
-            return os.preadv(self.descriptor, [view], position)
+            return system.read_into(self.descriptor, view, position)
         except OSError as error:
             raise CannotRead(
                 sentence("cannot be read: {error}", error=sentence(error.strerror or str(error))),
@@ -212,7 +213,7 @@ class LocalFile:
     def next_data(self, position: int) -> int:
         """Return the next data by the file system's map of holes, which read as zero bytes."""
         try:
-            return os.lseek(self.descriptor, position, os.SEEK_DATA)
+            return system.next_data(self.descriptor, position)
         except OSError as error:
             return -1 if error.errno == errno.ENXIO else position
 

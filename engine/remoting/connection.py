@@ -14,7 +14,6 @@ import contextlib
 import contextvars
 import itertools
 import logging
-import os
 import socket
 import ssl
 import time
@@ -22,6 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from engine import system
 from engine.errors import CannotRead, cause_of
 from engine.remoting.codes import Refused, ResponseCode
 from engine.remoting.connection_memory import LIMIT_BYTES, SMALL_BYTES, ConnectionMemory
@@ -87,7 +87,7 @@ class BusyPolling:
 
     def __init__(self, poll_s: float = 400e-6, processors: int | None = None) -> None:
         self.poll_s = poll_s
-        self._has_one_processor = (processors or len(os.sched_getaffinity(0))) < 2
+        self._has_one_processor = (processors or system.processor_count()) < 2
         self._close_arrivals = 0
         self._is_wanted = False
         self._last_arrival = 0.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from engine import system
 from engine.sentences import sentence
 
-PROC = Path("/proc")
 LISTENS = "0A"
 
 
@@ -24,10 +24,12 @@ def port_holder(port: int) -> tuple[int, str] | None:
     """Return number and name of a process that listens on TCP port ``port``; None if the system does not say it: on
     other systems, and of processes of other users.
     """
-    sockets = {f"socket:[{inode}]" for name in ("tcp", "tcp6") for inode in _listening(PROC / "net" / name, port)}
+    sockets = {
+        f"socket:[{inode}]" for name in ("tcp", "tcp6") for inode in _listening(system.PROC / "net" / name, port)
+    }
     if not sockets:
         return None
-    processes = [entry for entry in _entries(PROC) if entry.name.isdecimal()]
+    processes = [entry for entry in _entries(system.PROC) if entry.name.isdecimal()]
     for process in sorted(processes, key=lambda entry: int(entry.name)):
         if any(_link(descriptor) in sockets for descriptor in _entries(process / "fd")):
             return int(process.name), _name(process)

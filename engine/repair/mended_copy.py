@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from engine.files.atomic_file import sync_file_system
+from engine import system
 from engine.files.temporary_folders import staged
 from engine.inspection.copy_out import copy_out, plan_copy
 from engine.mapped.disk import RealDisk
@@ -30,5 +30,5 @@ def copy_mended(
         plan = plan_copy(path, folder)
         copy_out(plan, lambda count: progress(count, plan.bytes), with_manifest=False)
         apply_patches(folder, PatchList(patches), RealDisk())
-        sync_file_system(folder)  # a copy that has its name is complete, also after a power loss
+        system.sync_file_system(folder)  # a copy that has its name is complete, also after a power loss
     return destination

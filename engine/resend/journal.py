@@ -6,7 +6,6 @@ alone, after a crash or Ctrl-C, may have arrived. Such a message is only sent ag
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -14,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from engine import system
 from engine.errors import CannotRead, StoreError, StoreLocked, UsageError
-from engine.files.atomic_file import sync_folder
 from engine.sentences import sentence
 
 SENDING, SENT, REFUSED, UNKNOWN = "sending", "sent", "refused", "unknown"
@@ -65,7 +64,7 @@ class Journal:
         self._end = 0
         self._descriptor = -1
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            self._descriptor = os.open(path, os.O_RDWR | system.OPEN_FLAGS)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -115,14 +114,14 @@ class Journal:
                 self._write(head)
             return
         try:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS, 0o644)
         except FileExistsError:
             raise StoreLocked(sentence("another process has made this journal just now"), file=str(self.path)) from None
         except OSError as error:
             raise CannotRead(error.strerror or str(error), file=str(self.path)) from error
         self._lock()
         self._write(head)
-        sync_folder(self.path.parent)
+        system.sync_folder(self.path.parent)
 
     def write(self, state: str, identity: Identity, topic: str, **details: object) -> None:
         """Write the state of a message, and return when it is on the disk."""
@@ -136,10 +135,8 @@ class Journal:
             os.close(descriptor)
 
     def _lock(self) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StoreLocked(sentence("another process is sending with this journal"), file=str(self.path)) from None
+        if not system.lock_file(self._descriptor):
+            raise StoreLocked(sentence("another process is sending with this journal"), file=str(self.path))
 
     def _write(self, record: Mapping[str, object]) -> None:
         line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

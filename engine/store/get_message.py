@@ -7,7 +7,6 @@ One code for the live engine and for the read-only door: the queue is a :class:`
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from operator import add
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
+from engine import system
 from engine.codec.message import Unit, decode
 from engine.config import MessageStoreConfig
 from engine.store.queue_entry import CqEntry, QueueBytes, entries_of_file
@@ -424,7 +424,4 @@ class _Scan:
 @cache
 def physical_memory() -> int:
     """Bytes of memory of this machine; 8 GiB if unknown."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        return 8 << 30
+    return system.memory_bytes() or 8 << 30

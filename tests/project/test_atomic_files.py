@@ -12,7 +12,7 @@ MOVES = {"replace", "rename", "renames", "move", "link"}
 ALLOWED = {
     "engine/files/atomic_file.py": "the one place",
     "engine/mapped/disk.py": "the disk itself, and the one place for files of a store behind it",
-    "engine/mapped/real_file.py": "a file without a name gets one",
+    "engine/system/posix.py": "a file without a name gets one",
     "engine/mapped/backup.py": "a file that is about to go keeps a second name",
     "engine/mapped/undo.py": "what was kept gets its names and bytes back, in a store that is no open one",
     "engine/lab/shadow_disk.py": "what is on the disk and what a power loss leaves: links to one file's bytes",

@@ -9,11 +9,11 @@ import multiprocessing
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from PySide6.QtCore import QObject, Signal
 
+from engine import system
 from engine.sentences import sentence
 from viewer.cluster.access import NO_FILES
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientActivity, ClientSpec, ClientStatus, Options, serve
@@ -59,7 +59,7 @@ class OwnClients(QObject):
         self._post = post_
         self._number = 0
         self._process: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._pipe: system.PipeEnd | None = None
 
     @property
     def running(self) -> int:
@@ -182,7 +182,7 @@ class OwnClients(QObject):
         theirs.close()
         threading.Thread(target=self._listen, args=(ours,), name="clients-pipe", daemon=True).start()
 
-    def _listen(self, pipe: Connection) -> None:
+    def _listen(self, pipe: system.PipeEnd) -> None:
         """Read the pipe in a thread."""
         while True:
             try:
@@ -202,7 +202,7 @@ class OwnClients(QObject):
                 self.rows[row.spec.number] = replace(row, sent=row.sent + count)
         self.activityReported.emit(value)
 
-    def _ended(self, pipe: Connection) -> None:
+    def _ended(self, pipe: system.PipeEnd) -> None:
         """Mark all clients as ended: their process has ended."""
         if self._pipe is not pipe:
             return

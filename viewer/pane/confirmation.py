@@ -6,12 +6,12 @@ Cancel.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
+from engine import system
 from engine.mapped.store_lock import holder_of
 from viewer.look.assets import tr
 from viewer.look.theme import px
@@ -69,7 +69,7 @@ def holder(session: StoreSession) -> str:
 def process_name(pid: int) -> str:
     """Return the command of a process as the system reports it; empty if it does not."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        words = (system.PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
     return b" ".join(words[:3]).decode("utf-8", "replace").strip()[:MAX_NAME_CHARACTERS]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import engine
+from engine import system
 from engine.sentences import TEMPLATES_IN_JSON, object_hook
 from viewer.runtime.loop_calls import post
 
@@ -32,7 +32,8 @@ MAX_LINES = 200
 """Maximum number of text lines between two batches; older ones are dropped."""
 _PROGRAM = """
 import signal, sys
-signal.signal(signal.SIGBREAK if sys.platform == "win32" else signal.SIGINT, signal.default_int_handler)
+from engine import system
+signal.signal(system.INTERRUPT, signal.default_int_handler)
 from engine.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -84,10 +85,7 @@ class PipelineProcess:
         if process is None or process.poll() is not None:
             return
         with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                process.kill()
-            else:
-                os.killpg(process.pid, signal.SIGKILL)
+            system.kill_group(process)
 
     def wait(self, seconds: float) -> bool:
         """Return True if it ended within ``seconds``. Blocks; not for the loop's thread."""
@@ -127,16 +125,13 @@ class PipelineProcess:
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
         environment[TEMPLATES_IN_JSON] = "1"
-        new_group: dict[str, Any] = {"start_new_session": True}
-        if sys.platform == "win32":
-            new_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
         self._process = subprocess.Popen(  # noqa: S603 (our own program, no shell)
             [*self._command, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            **new_group,
+            **system.new_group(),
         )
 
     def _read(self, process: subprocess.Popen[bytes], lines: deque[str]) -> None:
@@ -191,10 +186,7 @@ class PipelineProcess:
         if process is None or process.poll() is not None:
             return
         with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                process.send_signal(signal.CTRL_BREAK_EVENT)
-            else:
-                process.send_signal(signal.SIGINT)
+            system.interrupt(process)
 
     def _kill_after_timeout(self) -> None:
         if not self._has_ended.wait(STOP_TIMEOUT_S):

@@ -12,10 +12,10 @@ import itertools
 import multiprocessing
 import threading
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import system
 from engine.errors import StoreError, UsageError
 from engine.lab import pipe_frames
 from engine.lab.pipe_frames import NotSendable
@@ -55,7 +55,7 @@ class LabClient:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._process: multiprocessing.process.BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._pipe: system.PipeEnd | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sending = threading.Lock()
         self._closing = False
@@ -326,7 +326,7 @@ class LabClient:
             except OSError:  # the listener tells it, too
                 self._fall(self._pipe)
 
-    def _listen(self, pipe: Connection) -> None:
+    def _listen(self, pipe: system.PipeEnd) -> None:
         """Read replies of the lab in a thread until the pipe ends."""
         assert self._loop is not None
         while True:
@@ -352,7 +352,7 @@ class LabClient:
         else:
             future.set_exception(error)
 
-    def _fall(self, pipe: Connection) -> None:
+    def _fall(self, pipe: system.PipeEnd) -> None:
         """Fail all pending calls: the process behind ``pipe`` has ended."""
         if pipe is not self._pipe or self.error is not None:
             return

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import sys
-from pathlib import Path
 from typing import Any
+
+from engine import system
 
 LARGE = 512 << 10
 """Size in bytes from which on an allocation is mapped separately and returned when it is freed."""
@@ -24,9 +24,9 @@ _PAGEOUT = 21
 @functools.lru_cache(maxsize=1)
 def _library() -> Any:
     """The C library if it is glibc; else None."""
-    if not sys.platform.startswith("linux"):
+    if not system.IS_LINUX:
         return None
-    library = ctypes.CDLL(None)
+    library = system.c_library()
     return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
 
 
@@ -56,7 +56,7 @@ def give_back_code() -> int:
         return 0
     advised_bytes = 0
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/maps").read_text("utf-8", "replace").splitlines():
+        for line in (system.PROC / "self" / "maps").read_text("utf-8", "replace").splitlines():
             span, rights, _, _, inode, *path = line.split(maxsplit=5)
             if rights[1] == "-" and inode != "0" and path:
                 start, stop = (int(text, 16) for text in span.split("-"))

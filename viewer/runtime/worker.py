@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import system
 from engine.lab import pipe_frames
 from engine.lab.pipe_frames import Frame, NotSendable
 from engine.mapped.reading import gather_unread
@@ -76,7 +76,7 @@ class _Request:
     items: Callable[[Any], None]
     on_progress: Callable[[float, float | None, str], None]
     finished: Callable[[Any, Exception | None], None]
-    pipe: Connection | None = None
+    pipe: system.PipeEnd | None = None
     """The pipe through which it was sent; None while it is held back."""
 
 
@@ -93,7 +93,7 @@ class Worker:
         self._numbers = itertools.count(1)
         self._requests: dict[int, _Request] = {}
         self._process: multiprocessing.process.BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._pipe: system.PipeEnd | None = None
         self._closed = False
         self._held: list[tuple[int, bytes]] | None = None
 
@@ -175,7 +175,7 @@ class Worker:
             with contextlib.suppress(OSError, ValueError):  # its end is told by the thread that listens
                 pipe.send_bytes(frame)
 
-    def _listen(self, pipe: Connection) -> None:
+    def _listen(self, pipe: system.PipeEnd) -> None:
         """Read messages of the worker in a thread until the pipe ends."""
         while True:
             try:
@@ -213,7 +213,7 @@ class Worker:
         if request is not None:
             request.finished(value, error)
 
-    def _died(self, pipe: Connection) -> None:
+    def _died(self, pipe: system.PipeEnd) -> None:
         """Fail all requests of a process that has ended. A pipe ends before its process counts as dead."""
         if self._closed:
             return
@@ -292,7 +292,7 @@ class _IdleWork:
         memory.give_back_code()
 
 
-def serve(pipe: Connection) -> None:
+def serve(pipe: system.PipeEnd) -> None:
     """Main function of the worker: execute requests until the window is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stand_back()

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine import system
 from engine.config import MessageStoreConfig
 from viewer.look import assets
 from viewer.look.theme import desktop_contrast, theme
@@ -71,7 +72,7 @@ class Start:
 def choose_platform(*, picture: bool = False) -> None:
     """Let Qt draw into memory if there is no display or only a picture is requested, which needs fewer libraries."""
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if sys.platform.startswith("linux") and (picture or not display):
+    if system.IS_LINUX and (picture or not display):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from engine import system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ def by_unix_socket(folder: Path) -> dict[str, str]:
     """Return the settings that let workers of this machine use Unix sockets in ``folder``; none if its path is too
     long.
     """
-    if not hasattr(socket, "AF_UNIX") or len(str(folder)) > _MAX_FOLDER_LENGTH:
+    if not system.HAS_UNIX_SOCKETS or len(str(folder)) > _MAX_FOLDER_LENGTH:
         return {}
     return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": str(folder)}
 

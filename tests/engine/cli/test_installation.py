@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine import system
 from engine.cli import installation
 from engine.cli.installation import Component, components
 from engine.extras import PACKAGES
@@ -46,9 +47,7 @@ def test_a_machine_without_java_is_told_what_spark_needs(monkeypatch: pytest.Mon
 
 
 def test_few_open_files_are_reported_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    import resource
-
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1 << 20))
+    monkeypatch.setattr(system, "descriptor_limit", lambda: (256, 1 << 20))
     limit = of("limits")["open files"]
     assert (limit.state, limit.fix) == ("missing", "ulimit -n 65536")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import system
 from engine.files import atomic_file as module
 from engine.files.atomic_file import PRIVATE, atomic_file, atomic_text, write_atomically
 
@@ -83,7 +84,7 @@ def test_content_is_synced_before_the_name(tmp_path, monkeypatch):
     sync, replace = os.fsync, Path.replace
     monkeypatch.setattr(os, "fsync", lambda fd: (texts.append("sync"), sync(fd))[1])
     monkeypatch.setattr(Path, "replace", lambda self, target: (texts.append("replace"), replace(self, target))[1])
-    monkeypatch.setattr(module, "sync_folder", lambda folder: texts.append(f"folder {folder.name}"))
+    monkeypatch.setattr(system, "sync_folder", lambda folder: texts.append(f"folder {folder.name}"))
     write_atomically(tmp_path / "x", "content")
     assert texts == ["sync", "replace", f"folder {tmp_path.name}"]
 
@@ -93,7 +94,7 @@ def test_only_a_file_system_without_synced_folders_is_forgiven(tmp_path, monkeyp
     def refuse(_folder: Path) -> None:
         raise OSError(number, "said")
 
-    monkeypatch.setattr(module, "sync_folder", refuse)
+    monkeypatch.setattr(system, "sync_folder", refuse)
     if raises:
         with pytest.raises(OSError, match="said"):
             write_atomically(tmp_path / "x", "content")
@@ -155,9 +156,3 @@ def test_a_folder_is_deleted_although_files_are_still_added(tmp_path, monkeypatc
     monkeypatch.setattr(module.time, "sleep", pauses.append)
     module.remove_folder_tree(path)
     assert (path.exists(), len(pauses)) == (False, 2)
-
-
-def test_a_missing_folder_cannot_be_synced(tmp_path):
-    module.sync_folder(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        module.sync_folder(tmp_path / "nowhere")

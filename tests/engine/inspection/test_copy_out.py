@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import system
 from engine.errors import StoreError
 from engine.inspection import copy_out
 from engine.inspection.copy_out import copy_one
@@ -64,9 +65,9 @@ def contents(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("by_system", [False, True])
 def test_a_copy_has_all_bytes_and_holes(source, tmp_path, monkeypatch, clones, with_manifest, by_system):
     """Each way leads to the same copy: shared blocks, bytes that the system copies, and bytes that are read."""
-    monkeypatch.setattr(copy_out, "clone_file", shared if clones else lambda _reading, _writing: False)
+    monkeypatch.setattr(system, "clone_blocks", shared if clones else lambda _reading, _writing: False)
     if not by_system:
-        monkeypatch.delattr(os, "copy_file_range")
+        monkeypatch.setattr(system, "copy_range", lambda *_: 0)
     done: list[int] = []
     plan = copy_out.plan_copy(source, tmp_path / "copy")
     copied = copy_out.copy_out(plan, done.append, with_manifest=with_manifest)
@@ -88,9 +89,9 @@ def test_a_copy_has_all_bytes_and_holes(source, tmp_path, monkeypatch, clones, w
 
 def test_a_write_that_takes_a_part_goes_on(source, tmp_path, monkeypatch):
     """A disk that is nearly full takes a part of what it is given, without an error."""
-    write = os.pwrite
-    monkeypatch.delattr(os, "copy_file_range")
-    monkeypatch.setattr(os, "pwrite", lambda file, data, position: write(file, data[:7000], position))
+    write = system.pwrite
+    monkeypatch.setattr(system, "copy_range", lambda *_: 0)
+    monkeypatch.setattr(system, "pwrite", lambda file, data, position: write(file, data[:7000], position))
     copy_out.copy_out(copy_out.plan_copy(source, tmp_path / "copy"), with_manifest=False)
     assert contents(tmp_path / "copy") == contents(source)
 
@@ -109,7 +110,7 @@ def test_a_write_into_the_copy_does_not_change_the_source(source, tmp_path):
 @pytest.mark.parametrize("clones", [False, True], ids=["copied", "shared"])
 def test_without_room_nothing_is_begun(source, tmp_path, monkeypatch, clones):
     """A copy filled the disk of a broker before it failed."""
-    monkeypatch.setattr(copy_out, "clone_file", shared if clones else lambda _reading, _writing: False)
+    monkeypatch.setattr(system, "clone_blocks", shared if clones else lambda _reading, _writing: False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(1 << 30, (1 << 30) - 5, 5))
     plan = copy_out.plan_copy(source, tmp_path / "copy")
     assert 70_000 < plan.allocated < 1 << 20 < plan.bytes

@@ -13,6 +13,7 @@ import golden_stores
 import pytest
 from undo_cases import kept_in, same, store_to_recover, undone
 
+from engine import system
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import from_mapping
@@ -442,7 +443,7 @@ def test_what_was_changed_is_synced_before_the_journal_says_that_it_is_done(tmp_
     disk.write_file(root / "config" / "new" / "table", b"new")
     synced, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino) or fsync(descriptor))
-    monkeypatch.setattr(backup, "sync_file_system", lambda _folder: synced.append(0))
+    monkeypatch.setattr(system, "sync_file_system", lambda _folder: synced.append(0))
     monkeypatch.setattr(backup, "MAX_SYNCED_FILES", limit)
     writer.finish()
     inodes = {path.stat().st_ino for path in (root / "config").rglob("*")} | {(root / "config").stat().st_ino}

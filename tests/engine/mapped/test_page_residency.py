@@ -62,7 +62,7 @@ def test_a_file_may_shrink_during_the_query(tmp_path, monkeypatch):
     """Touching a page after the end of a mapped file would kill the process, but mincore does not touch it."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * (64 * PAGE))
-    system = page_residency._system()
+    system = page_residency._library()
 
     class ShrinkingFile:
         mmap, munmap = system.mmap, system.munmap
@@ -72,7 +72,7 @@ def test_a_file_may_shrink_during_the_query(tmp_path, monkeypatch):
             os.truncate(path, 0)
             return system.mincore(*arguments)
 
-    monkeypatch.setattr(page_residency, "_system", ShrinkingFile)
+    monkeypatch.setattr(page_residency, "_library", ShrinkingFile)
     actual_page_map = page_map(str(path))
     assert actual_page_map.size == 64 * PAGE
 
@@ -95,13 +95,13 @@ def test_other_users_get_a_reason_instead(tmp_path, monkeypatch):
 
 def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
-    system = page_residency._system()
+    system = page_residency._library()
 
     class RefusingSystem:
         mmap, munmap = system.mmap, system.munmap
         mincore = staticmethod(lambda *_: -1)
 
-    monkeypatch.setattr(page_residency, "_system", RefusingSystem)
+    monkeypatch.setattr(page_residency, "_library", RefusingSystem)
     with pytest.raises(ResidencyUnknown, match="mincore:"):
         page_map(str(tmp_path / "file"))
 
@@ -112,6 +112,6 @@ def test_a_file_that_cannot_be_mapped_is_a_reason(tmp_path, monkeypatch):
     class UnmappableFile:
         mmap = staticmethod(lambda *_: None)
 
-    monkeypatch.setattr(page_residency, "_system", UnmappableFile)
+    monkeypatch.setattr(page_residency, "_library", UnmappableFile)
     with pytest.raises(ResidencyUnknown, match="cannot be mapped"):
         page_map(str(tmp_path / "file"))

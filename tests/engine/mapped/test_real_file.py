@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from engine import system
 from engine.mapped import real_file
 from engine.mapped.disk import RealDisk
 
@@ -67,7 +68,7 @@ def test_a_write_lost_while_its_descriptor_was_closed_fails_the_flush(tmp_path):
 
 def test_scattered_writes_are_flushed_before_their_descriptor_is_closed(tmp_path, monkeypatch):
     flushed = []
-    monkeypatch.setattr(os, "fdatasync", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino))
+    monkeypatch.setattr(system, "sync_data", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino))
     disk = RealDisk(open_files=1)
     file, other_file = numbered(disk, tmp_path, 2)
     file.write(100, b"a")
@@ -86,7 +87,7 @@ def test_an_error_on_closing_is_reported_by_the_flush(tmp_path, monkeypatch):
     file.write(100, b"a")
     file.write(0, b"b")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fdatasync", fail)
+        patch.setattr(system, "sync_data", fail)
         other_file.read(0, 1)
     for _ in range(2):
         with pytest.raises(OSError, match="Input/output error") as raises:
@@ -105,7 +106,7 @@ def test_a_failed_flush_fails_permanently(tmp_path, monkeypatch):
     file = disk.open(tmp_path / "f", 4096)
     file.write(0, b"a")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fdatasync", fail)
+        patch.setattr(system, "sync_data", fail)
         with pytest.raises(OSError, match="Input/output error"):
             file.flush(0, 1)
     with pytest.raises(OSError, match="Input/output error"):
@@ -115,7 +116,7 @@ def test_a_failed_flush_fails_permanently(tmp_path, monkeypatch):
 
 def test_the_first_flush_makes_the_new_folders_durable_and_later_ones_do_not(tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr(real_file, "sync_folder", synced.append)
+    monkeypatch.setattr(system, "sync_folder", synced.append)
     disk = RealDisk()
     file = disk.open(tmp_path / "consumequeue" / "T" / "0" / "f", 4096)
     file.flush(0, 1)

@@ -9,6 +9,7 @@ import golden_stores
 import pytest
 from undo_cases import store_to_recover, undone
 
+from engine import system
 from engine.cli.main import main
 from engine.errors import CannotRead
 from engine.mapped import sparse
@@ -71,7 +72,7 @@ def test_shared_blocks_are_not_copied(store, monkeypatch):
         return True
 
     monkeypatch.setattr(sparse, "_MIN_CLONED_BYTES", 1)
-    monkeypatch.setattr(sparse, "clone_file", clone)
+    monkeypatch.setattr(system, "clone_blocks", clone)
     assert main(["recover", str(store), "--apply", "--yes", "--release", "5.3"]) == 0
     assert len(shared) > 3
     undone(store, files_before)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import subprocess
 import sys
 
 import pytest
 
+from engine import system
 from engine.errors import StoreError, StoreLocked
 from engine.mapped.store_lock import StoreLock, holder_of
+from engine.system import posix
 
 # Takes a lock like Java's FileChannel.tryLock(0, 1, false) in another process, reports success, and holds the lock.
 LIKE_JAVA = """
@@ -106,7 +107,7 @@ def test_another_engine_is_named_by_its_abort_file(path):
 
 
 def test_a_plain_record_lock_is_used_without_open_file_locks(path, monkeypatch):
-    monkeypatch.delattr(fcntl, "F_OFD_SETLK")
+    monkeypatch.setattr(posix, "IS_LINUX", False)
     with StoreLock(path):
         with JavaLock(path) as broker:
             assert broker.first_line == "refused"
@@ -123,7 +124,7 @@ def test_an_unwritable_lock_file_raises_the_original_error(path, monkeypatch):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", refuse)
+        patch.setattr(system, "pwrite", refuse)
         with pytest.raises(OSError, match="Read-only file system"):
             StoreLock(path)
     StoreLock(path).release()

@@ -109,7 +109,6 @@ def test_starts_with_their_own_mode_or_look_are_not_handed_over() -> None:
 def test_without_a_display_and_for_a_picture_it_draws_into_memory(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], picture: bool, chosen: str | None
 ) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

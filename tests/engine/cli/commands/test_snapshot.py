@@ -12,8 +12,8 @@ from pathlib import Path
 import handmade_stores
 import pytest
 
+from engine import system
 from engine.cli.main import main
-from engine.inspection import copy_out
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -54,7 +54,7 @@ def test_an_interrupted_snapshot_leaves_no_files(tmp_path):
 
 def test_it_names_what_takes_no_room(store, tmp_path, monkeypatch, capsys):
     """On btrfs and XFS the copy shares its blocks with the store."""
-    monkeypatch.setattr(copy_out, "clone_file", lambda _reading, _writing: True)
+    monkeypatch.setattr(system, "clone_blocks", lambda _reading, _writing: True)
     assert main(["snapshot", str(store), str(tmp_path / "copy")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("; manifest storescope-manifest.json")
