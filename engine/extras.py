@@ -42,6 +42,7 @@ PACKAGES = (
     Package("cbor2", "cbor2", "decoders", "bodies in CBOR"),
     Package("protobuf", "google.protobuf", "decoders", "bodies in Protobuf"),
     Package("fastavro", "fastavro", "decoders", "bodies in Avro"),
+    Package("mcp", "mcp", "mcp", "questions of agents"),
 )
 
 

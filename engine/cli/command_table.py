@@ -80,6 +80,9 @@ COMMANDS: dict[str, dict[str, str]] = {
     "sql": {
         "sql": "Ask questions about a store in SQL: messages, queue entries, index entries, groups, findings",
     },
+    "mcp": {
+        "mcp": "Answer an agent's questions about a store (Model Context Protocol on standard input and output)",
+    },
     "recover": {
         "recover": "Show what the next start of a broker keeps and loses; do it with --apply (writes)",
     },

@@ -18,6 +18,7 @@ except KeyboardInterrupt:  # Ctrl+C before the command begins; the exit code is 
 
 # Every other module is imported where it is needed: `--version`, the first page and `--help` load none of a store.
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
     from importlib.metadata import EntryPoint
 
@@ -214,8 +215,13 @@ def _run(arguments: list[str], unread: Gathered) -> int:
         mask=masking(args),
         unread=unread,
     )
-    run: Run = args.run
     args.arguments = arguments
+    return run_parsed(args, out, unread)
+
+
+def run_parsed(args: argparse.Namespace, out: Output, unread: Gathered) -> int:
+    """Run the command of ``args``, and report to ``out`` what it could not read; gives its exit code."""
+    run: Run = args.run
     failed = True
     try:
         code = run(args, out)
@@ -259,20 +265,25 @@ def _version(verbose: bool) -> str:
 
 
 def _report_failure(error: Exception, code: int, debug: bool) -> int:
-    from engine.cli.output import escape_controls
-    from engine.files.store_folders import OutsidePath
-
     if debug:
         import traceback
 
         traceback.print_exc()
+    sys.stderr.write(f"storescope: {failure_text(error)}\n")
+    return code
+
+
+def failure_text(error: Exception) -> str:
+    """Return an error of the store, the caller or the system as one line."""
+    from engine.cli.output import escape_controls
+    from engine.files.store_folders import OutsidePath
+
     text = str(error)
     if isinstance(error, OutsidePath):
         text += " (--ignore-config-paths leaves the paths out, --paths-from-config follows them)"
     if isinstance(error, OSError) and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    sys.stderr.write(f"storescope: {escape_controls(' '.join(text.split()))}\n")
-    return code
+    return escape_controls(" ".join(text.split()))
 
 
 def _closed_pipe() -> int:

@@ -11,7 +11,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
@@ -20,6 +22,7 @@ from engine.sentences import TEMPLATES_IN_JSON, to_json
 from engine.times import local_time_text, with_local_times
 
 if TYPE_CHECKING:
+    from engine.callbacks import Cancel
     from engine.rules.masking import Masking
 
 _MEASURED_ROWS = 200
@@ -394,6 +397,23 @@ def time_left(seconds: float) -> str:
     return f"about {f'{hours} h ' if hours else ''}{minutes} min left"
 
 
+class CommandStopped(Exception):
+    """The caller of a command has stopped it, see :func:`stopped_by`."""
+
+
+_stop: ContextVar[Cancel | None] = ContextVar("stop", default=None)
+
+
+@contextmanager
+def stopped_by(flag: Cancel) -> Iterator[None]:
+    """Let every :class:`Progress` that begins inside the block raise :class:`CommandStopped` when ``flag`` is set."""
+    token = _stop.set(flag)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
+
+
 class Progress:
     """A bar on standard error: share, rate and time left; nothing if that is no terminal."""
 
@@ -403,6 +423,7 @@ class Progress:
         self._begun = self._last = time.monotonic()
         self._drawn = False
         self._done = 0
+        self._stop = _stop.get()
 
     def __enter__(self) -> Self:
         return self
@@ -414,6 +435,8 @@ class Progress:
 
     def update(self, done: int, total: int | None = None) -> None:
         """Show that ``done`` of the total bytes are processed; ``total`` where that is known only now."""
+        if self._stop is not None and self._stop.is_set():
+            raise CommandStopped
         self._total = max(total, 1) if total is not None else self._total
         if not self._on:
             return

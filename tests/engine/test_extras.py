@@ -38,6 +38,7 @@ CASES = {
     ),
     "spark": (["pipeline", "stats", "{store}"], "Spark, which is not installed here", "spark"),
     "sql": (["sql", "{store}", "select 1"], "SQL needs the package duckdb", "sql"),
+    "mcp": (["mcp", "{store}"], "mcp needs the package mcp", "mcp"),
     "metrics": (
         ["serve", "{store}-new", "--port", "0", "--metrics", "0"],
         "--metrics needs the package prometheus_client",

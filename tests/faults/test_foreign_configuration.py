@@ -83,6 +83,8 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "pipeline rebuild": [(WRITES, ["STORE", "--out", "NEW"])],
     "pipeline import": [(WRITES, ["EXPORT", "--out", "NEW"])],
 }
+ASKS_COMMANDS = {"mcp"}
+"""Gives its configuration to commands of this table (``tests/engine/cli/test_agent_tools.py``)."""
 NOT_A_STORE_S = {"namesrv"}
 """Takes the file of a name server, which has none of a store's paths."""
 LACKING = {"compat", "topicList", "checkRocksdbCqWriteProgress"}
@@ -116,7 +118,7 @@ def test_every_command_that_takes_a_configuration_is_tested() -> None:
     """A new command with ``--config`` must be in ``COMMANDS``, or this fails."""
     parser = build_parser()
     takes = {name for name, command_parser in leaves(parser) if "--config" in command_parser._option_string_actions}
-    assert takes == set(COMMANDS) | NOT_A_STORE_S | {"view"}
+    assert takes == set(COMMANDS) | NOT_A_STORE_S | ASKS_COMMANDS | {"view"}
     for name, subparser in leaves(parser):
         if name in COMMANDS:
             assert {"--paths-from-config", "--ignore-config-paths"} <= set(subparser._option_string_actions), name

@@ -66,6 +66,7 @@ READERS = {
     "compat",
     "snapshot",
     "capsule",
+    "mcp",
     "mqadmin",
 }
 IN_PLACE = {"repair", "set_values"}

@@ -100,7 +100,7 @@ COMMAND_LINES = {
 }
 NO_STORE = {"bench", "cluster", "completion", "doctor", "namesrv"}
 """Commands that read no store of anybody's."""
-SERVES = {"serve", "replicate", "replay"}
+SERVES = {"mcp", "serve", "replicate", "replay"}
 """Run until they are ended, or need a recording; ``tests/engine/cli/commands`` ask them with a log that cannot be
 read.
 """

@@ -27,8 +27,8 @@ from engine.message_store import MessageStore
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = "mappedFileSizeCommitLog = 1048576\nflushDiskType = SYNC_FLUSH\nmaxIndexNum = 1000\n"
-EXECUTED_ELSEWHERE = ("storescope bench", "storescope pipeline", "storescope view", "bash packaging")
-"""Minutes each, Spark, or a window: their own suites run them. Here it is asked whether they are understood."""
+EXECUTED_ELSEWHERE = ("storescope bench", "storescope pipeline", "storescope view", "storescope mcp", "bash packaging")
+"""Minutes each, Spark, a window, a server: their own suites run them. Here it is asked whether they are understood."""
 
 
 @pytest.fixture
