@@ -23,6 +23,7 @@ _SOURCES = (
     "compiled_texts.py",
     "compiled_put.py",
     "compiled_search.py",
+    "compiled_survey.py",
     "compiled_times.py",
     "compiled_write.py",
     "intrinsics.py",
@@ -33,6 +34,7 @@ _SOURCES = (
     "unit_fields.py",
     "unit_flavours.py",
     "unit_runs.py",
+    "unit_survey.py",
     "write_job.py",
 )
 

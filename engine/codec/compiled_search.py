@@ -17,6 +17,7 @@ from engine.codec.intrinsics_crc import crc32
 from engine.codec.machine_code import FULL
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, STORE_HOST_V6
 from engine.codec.properties import CRC32, CRC_TAIL
+from engine.codec.proven_ends import MAX_BORDERS, OTHER_BYTES, PROVEN
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import MAGICS, PREFIX
 from engine.codec.unit_runs import BAD_BODY, FIELD_COUNT, GOES_ON, HAS_ENTRIES, HAS_ENTRIES_BEFORE_LAST, LIVE
@@ -334,16 +335,24 @@ def _ends_with_other_bytes(m, size, following):
 
 
 @njit(cache=True, nogil=True)
+def judge_unit(unit, size, offset, byte_count):
+    """Return the verdict for the end of the unit at the address ``unit``, behind which ``byte_count`` bytes are in
+    memory.
+    """
+    if byte_count >= FOLLOWING_BYTES:
+        if _is_proven(unit, size, offset, unit + size, int64(FOLLOWING_BYTES)):
+            return uint8(PROVEN)
+        if _ends_with_other_bytes(unit, size, unit + size):
+            return uint8(OTHER_BYTES)
+    return uint8(0)
+
+
+@njit(cache=True, nogil=True)
 def judge(buffer, filled, positions, sizes, offsets, verdicts):
     """Write a verdict for the end of each unit in memory (``proven_ends.judge_ends``)."""
     for i in range(len(sizes)):
-        unit, end = buffer + positions[i], positions[i] + sizes[i]
-        verdicts[i] = uint8(0)
-        if end + FOLLOWING_BYTES <= filled:
-            if _is_proven(unit, sizes[i], offsets[i], buffer + end, int64(FOLLOWING_BYTES)):
-                verdicts[i] = uint8(1)
-            elif _ends_with_other_bytes(unit, sizes[i], buffer + end):
-                verdicts[i] = uint8(2)
+        end = positions[i] + sizes[i]
+        verdicts[i] = judge_unit(buffer + positions[i], sizes[i], offsets[i], filled - end)
 
 
 @njit(cache=True, nogil=True)
@@ -357,9 +366,32 @@ def _has_other_host(m, following):
 
 
 @njit(cache=True, nogil=True)
-def join(
-    descriptors, positions, run_descriptors, run_positions, offsets, sizes, buffer, capacity, max_borders, borders
-):
+def find_border(first, unit, size, offset):
+    """Return the offset at which the second piece of a unit begins, −1 if that is not simple to see.
+
+    The first piece begins at the address ``first``. The second one ends at ``unit + size``, where the next unit begins;
+    the bytes in front of it are replaced by those of the first piece.
+    """
+    border, done = (offset // PAGE_BYTES + 1) * PAGE_BYTES, int64(0)
+    for _ in range(MAX_BORDERS):
+        if border >= offset + size:
+            return int64(-1)
+        copy_bytes_up(unit + done, first + done, border - offset - done)
+        done = border - offset
+        if int64(int32(be32(unit))) == size and int64(be64(unit + 28)) == offset:
+            body = _body_position(unit)
+            length = int64(int32(be32(unit + body - 4)))
+            if 0 < length <= size - body and (crc32(unit + body, length) & uint32(0x7FFFFFFF)) == be32(unit + 8):
+                is_proven = not _has_other_host(unit, unit + size) and _is_proven(
+                    unit, size, offset, unit + size, int64(FOLLOWING_BYTES)
+                )
+                return border if is_proven else int64(-1)
+        border += PAGE_BYTES
+    return int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def join(descriptors, positions, run_descriptors, run_positions, offsets, sizes, buffer, capacity, borders):
     """Write for each unit the offset at which its second piece begins, −1 if that is not simple to see.
 
     Its beginning is at ``positions``; at ``run_positions`` begins the unit behind it. ``buffer`` has room for twice
@@ -367,35 +399,18 @@ def join(
     """
     for i in range(len(sizes)):
         borders[i] = -1
-        size, offset = sizes[i], offsets[i]
+        size, unit = sizes[i], buffer + capacity
         room = size + STORE_HOST_END_BYTES
         start = run_positions[i] - size
         if room > capacity or size < MIN_UNIT_SIZE or start < 0:
             continue
         if _pread(int32(descriptors[i]), buffer, uint64(size), positions[i]) <= 0:
             continue
-        unit = buffer + capacity
-        if _pread(int32(run_descriptors[i]), unit, uint64(room), start) != room:
-            continue
-        border, done = (offset // PAGE_BYTES + 1) * PAGE_BYTES, int64(0)
-        for _ in range(max_borders):
-            if border >= offset + size:
-                break
-            _copy(unit + done, buffer + done, border - offset - done)
-            done = border - offset
-            if int64(int32(be32(unit))) == size and int64(be64(unit + 28)) == offset:
-                body = _body_position(unit)
-                length = int64(int32(be32(unit + body - 4)))
-                if 0 < length <= size - body and (crc32(unit + body, length) & uint32(0x7FFFFFFF)) == be32(unit + 8):
-                    if not _has_other_host(unit, unit + size) and _is_proven(
-                        unit, size, offset, unit + size, int64(FOLLOWING_BYTES)
-                    ):
-                        borders[i] = border
-                    break
-            border += PAGE_BYTES
+        if _pread(int32(run_descriptors[i]), unit, uint64(room), start) == room:
+            borders[i] = find_border(buffer, unit, size, offsets[i])
 
 
 @njit(cache=True, nogil=True)
-def _copy(target, source, count):
+def copy_bytes_up(target, source, count):
     for i in range(count):
         put8(target + i, u8(source + i))

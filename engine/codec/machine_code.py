@@ -62,7 +62,11 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("runs", (_I, _I, _I8, _I, _U1, _I8), 1),
         Function("compare", (_I, _I, _I8, _I8, _I8, _I, _I, _I8), 0),
         Function("judge", (_I, _I, _I8, _I8, _I8, _U1), 0),
-        Function("join", (*(_I8,) * 6, _I, _I, _I, _I8), 0),
+        Function("join", (*(_I8,) * 6, _I, _I, _I8), 0),
+    ),
+    "compiled_survey": (
+        Function("survey", (*(_I,) * 8, _I8, _I, TABLE, *(_I8,) * 5, _I, _I, *(_I8,) * 4, _I), 5),
+        Function("digest_units", (_I, _I, _I8, _I, _I8), 0),
     ),
     "compiled_texts": (
         Function("property_values", (_I, _I, _I8, _I4, _I, _I, _I8, _I4), 0),

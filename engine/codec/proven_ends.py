@@ -46,5 +46,5 @@ def find_borders(
     if twin() is not None and len(sizes):
         buffer = aligned_buffer(2 * _CAPACITY)
         columns = descriptors, positions, run_descriptors, run_positions, offsets, sizes
-        twins("compiled_search").join(*columns, buffer.ctypes.data, _CAPACITY, MAX_BORDERS, borders)
+        twins("compiled_search").join(*columns, buffer.ctypes.data, _CAPACITY, borders)
     return borders

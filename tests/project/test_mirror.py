@@ -18,6 +18,7 @@ TWINS = {
     "compiled_put": "codec/object_put",
     "compiled_query": "codec/index_query",
     "compiled_search": "codec/block_search",
+    "compiled_survey": "codec/unit_survey",
     "compiled_tally": "codec/tally",
     "compiled_texts": "codec/block_texts",
     "compiled_times": "inspection/histogram/unit_bins",

@@ -244,16 +244,44 @@ class Reassembly:
     def _find_borders(
         self, sources: Int64, positions: Int64, run_sources: Int64, run_positions: Int64, offsets: Int64, sizes: Int64
     ) -> Int64:
-        """Return where the second piece of each unit begins (:func:`engine.codec.proven_ends.find_borders`)."""
+        """Return where the second piece of each unit begins: as the search saw it, else as the files are read again
+        (:func:`engine.codec.proven_ends.find_borders`).
+        """
+        columns = sources, positions, run_sources, run_positions, offsets, sizes
+        borders = self._known_borders(*columns)
+        unknown = np.flatnonzero(borders < 0)
+        sources, positions, run_sources, run_positions, offsets, sizes = (column[unknown] for column in columns)
         descriptors = np.full(len(self._sources), -1, np.int64)
         try:
             for number in np.unique((sources, run_sources)).tolist():
                 descriptors[number] = self._sources[number].file.descriptor()
             columns = descriptors[sources], positions, descriptors[run_sources], run_positions, offsets, sizes
-            return find_borders(*(np.ascontiguousarray(column) for column in columns))
+            borders[unknown] = find_borders(*(np.ascontiguousarray(column) for column in columns))
+            return borders
         finally:
             for descriptor in descriptors[descriptors >= 0].tolist():
                 os.close(descriptor)
+
+    def _known_borders(
+        self, sources: Int64, positions: Int64, run_sources: Int64, run_positions: Int64, offsets: Int64, sizes: Int64
+    ) -> Int64:
+        """Return the borders of the units that were joined while they were in memory, −1 for the others."""
+        joins = self._result.joins.rows
+        borders = np.full(len(sizes), -1, np.int64)
+        if not len(joins):
+            return borders
+        joins = joins[np.lexsort((joins[:, 1], joins[:, 0]))]
+        source_starts = np.searchsorted(joins[:, 0], np.arange(len(self._sources) + 1))
+        for number in range(len(self._sources)):
+            source_joins = joins[source_starts[number] : source_starts[number + 1]]
+            mine = np.flatnonzero((sources == number) & (run_sources == number))
+            if len(source_joins) and len(mine):
+                rows = source_joins[
+                    np.minimum(np.searchsorted(source_joins[:, 1], positions[mine]), len(source_joins) - 1)
+                ]
+                wanted = np.stack((positions, run_positions, offsets, sizes), axis=1)[mine]
+                borders[mine] = np.where((rows[:, 1:5] == wanted).all(axis=1), rows[:, 5], -1)
+        return borders
 
     def read(self, unit: Reassembled) -> bytes:
         """Return the bytes of a unit that was put together."""

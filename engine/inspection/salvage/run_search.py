@@ -1,13 +1,15 @@
 """Searches images for runs of whole units: units that lie back to back and whose physical offsets do, too.
 
-:mod:`engine.codec.block_search` finds the units of a block, :mod:`engine.codec.unit_runs` groups them into runs. What
-follows looks only at the ends of runs, all those of a block at once. Memory is one block and the tables of the result,
-whatever the size of an image.
+:mod:`engine.codec.unit_survey` passes over what is simple to see, in one call for many blocks. For the rest,
+:mod:`engine.codec.block_search` finds the units of a block, and :mod:`engine.codec.unit_runs` groups them into runs.
+What follows looks only at the ends of runs, all those of a block at once. Memory is one block and the tables of the
+result, whatever the size of an image.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +24,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import PREFIX
 from engine.codec.unit_runs import BAD_BODY, GOES_ON, HAS_ENTRIES, HAS_ENTRIES_BEFORE_LAST, LIVE, BlockRuns, find_runs
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, has_frame, judge_end, read_head
+from engine.codec.unit_survey import DAMAGED_UNIT, OPEN_END, PAUSED, Surveyor
 from engine.inspection.log_reader import LogReader
 from engine.inspection.salvage.searched_files import Readable, Source
 from engine.inspection.salvage.store_comparison import StoreComparison
@@ -32,6 +35,9 @@ WINDOW_BYTES = BUFFER_BYTES
 """Bytes in memory at a time."""
 _MARGIN_BYTES = 1 << 16
 """Bytes read behind a range: a unit that begins in it may end there."""
+_SURVEY_BYTES = 1 << 26
+"""Bytes after which the progress is reported."""
+_HEAD_FIELDS = struct.Struct(">iIiiiqq")
 _ROWS = 8192
 _INNER_ROWS = 256
 _MIN_AHEAD_BYTES = 1 << 20
@@ -52,6 +58,7 @@ class RunSearch:
         self._inner: list[UnitColumns] = []
         """Columns that no search within a unit uses at the moment."""
         self._buffer = aligned_buffer(WINDOW_BYTES)
+        self._surveyor, self._known = Surveyor(), units.known()
         self._comparison = StoreComparison(log)
         self._checks_first = False
         """True if the bodies are checked in the first search: the units before were not those of the store."""
@@ -73,8 +80,7 @@ class RunSearch:
                     base, done_before = position // PAGE_BYTES * PAGE_BYTES, done - start
                     window = Window(self._buffer, base, position - base, 0, descriptor, base, CHUNK_BYTES)
                     block = _Block(file, number, window, stop, base >= file.size, source.start_offset)
-                    while self._search_block(block):
-                        self._pass_over_live(block)
+                    while self._search_on(block):
                         on_progress(done_before + min(window.base + window.cursor, stop))
                     position = max(stop, block.covered_to)
                 done += stop - start
@@ -92,6 +98,45 @@ class RunSearch:
             runs.reorder(np.lexsort((runs.rows[:, 1], runs.rows[:, 0])))
             self._inner_runs = RunTable()
         return self._result
+
+    def _search_on(self, block: _Block) -> bool:
+        """Search on in a block; False if its range is done."""
+        if self._survey(block):
+            return True
+        has_more = self._search_block(block)
+        if has_more:
+            self._pass_over_live(block)
+        return has_more
+
+    def _survey(self, block: _Block) -> bool:
+        """Pass over the units that are simple to see; False if a search must go on at the cursor."""
+        window = block.window
+        if block.start_offset is not None or window.descriptor < 0:
+            return False
+        start = window.base + window.cursor
+        stop = min(start + _SURVEY_BYTES, block.stop)
+        survey = self._surveyor.survey(window, stop, self._known, self._topics)
+        if survey is None:
+            return False
+        self._result.runs.append_runs(len(survey.runs), block.source, *survey.runs.T, False, False)
+        self._result.heads.append(len(survey.heads), block.source, *survey.heads.T, False, False)
+        self._result.joins.append(len(survey.joins), block.source, *survey.joins.T)
+        if survey.reason in (OPEN_END, DAMAGED_UNIT):
+            self._add_unit_at_cursor(block, is_damaged=survey.reason == DAMAGED_UNIT)
+            return True
+        return survey.reason == PAUSED and start < window.base + window.cursor < block.stop
+
+    def _add_unit_at_cursor(self, block: _Block, *, is_damaged: bool) -> None:
+        """Add the unit at the cursor: it is damaged, or its end must be judged."""
+        window = block.window
+        position = window.base + window.cursor
+        size, _, _, _, _, _, offset = _HEAD_FIELDS.unpack_from(window.buffer.data, window.cursor)
+        if is_damaged:
+            self._add_damaged(block, position, size)
+        elif self._is_end_proven(block, position, size, offset):
+            self._result.runs.append_runs(1, block.source, position, offset, size, 1, False, False, False)
+        window.cursor += size
+        block.covered_to = position + size
 
     def _search_block(self, block: _Block) -> bool:
         """Search on in a block; False if its range is done."""

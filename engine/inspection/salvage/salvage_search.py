@@ -175,7 +175,7 @@ class SalvageSearch:
 
     def run(self, on_progress: Callable[[int], None], cancelled: Cancelled | None = None) -> None:
         """Search. ``on_progress`` gets the bytes done of :attr:`bytes_to_read`; what it raises ends the search."""
-        self._units = walk_store(self._store, on_progress)
+        self._units = walk_store(self._store, on_progress, with_digests=bool(self._images))
         self._sources = [*own_sources(self._store, self._units), *(image_source(image) for image in self._images)]
         search = RunSearch(self._store.log, self._units)
         done = self._store.log.sequence.total_size

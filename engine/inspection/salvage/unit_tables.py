@@ -146,6 +146,8 @@ class SearchResult:
 
     runs: RunTable = field(default_factory=RunTable)
     heads: HeadTable = field(default_factory=HeadTable)
+    joins: RowTable = field(default_factory=lambda: RowTable(6))
+    """Units that were joined while they were in memory: the source, and a row of :attr:`unit_survey.Survey.joins`."""
     open_ends: list[UnitRun] = field(default_factory=list)
     """Single units with topic or properties in a page of which nothing proves that it is of the same file."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from raw_units import raw_log, raw_unit
 
-from engine.inspection.salvage import run_search
+from engine.codec.unit_survey import Surveyor
+from engine.inspection.salvage import run_search, store_units
 from engine.inspection.salvage.run_search import RunSearch
 from engine.inspection.salvage.searched_files import image_source
 from engine.inspection.salvage.store_units import StoreUnits
@@ -110,3 +112,60 @@ def test_a_unit_behind_a_copy_that_is_cut_by_a_page_is_found(tmp_path: Path) -> 
     copy, unit = raw_unit(77_777), raw_unit(8192, body=b"x" * 300)
     result = search(tmp_path, (b"-" * 3000 + copy[:-10])[-1024:] + unit + END)
     assert [run.physical_offset for run in result.runs] == [8192]
+
+
+def test_a_survey_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a log between other bytes, units that are damaged, live, cut, of other places, and longer than a block.
+
+    The result is that of the search alone.
+    """
+    monkeypatch.setattr(run_search, "WINDOW_BYTES", 1 << 15)
+    monkeypatch.setattr(run_search, "CHUNK_BYTES", 1 << 13)
+    rng = random.Random(1)
+    for number in range(12):
+        sizes = [rng.choice((0, 50, 700, 3000)) for _ in range(150)]
+        log = bytearray(raw_log(*({"body": rng.randbytes(size)} for size in sizes), base=8192))
+        log[20_000:20_000] = raw_unit(0, body=b"live") + raw_unit(512, body=b"y" * rng.choice((10, 50_000)))
+        for _ in range(3):
+            log[rng.randrange(len(log))] ^= 1
+        pieces = [
+            bytes(log[start : start + 8192]) + rng.choice((rng.randbytes, bytes))(4096)
+            for start in range(0, len(log), 8192)
+        ]
+        data = b"".join(pieces) if number % 3 else bytes(log)
+        result = search(tmp_path, data + END)
+        with monkeypatch.context() as patch:
+            patch.setattr(Surveyor, "survey", lambda *_: None)
+            expected = search(tmp_path, data + END)
+        assert result.runs.rows.tolist() == expected.runs.rows.tolist()
+        assert sorted(result.heads.rows.tolist()) == sorted(expected.heads.rows.tolist())
+        assert result.open_ends == expected.open_ends
+
+
+@pytest.mark.parametrize("max_digests", [0, 70, 1000])
+def test_units_are_live_by_their_digests_exactly_where_the_bytes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_digests: int
+) -> None:
+    rng = random.Random(max_digests)
+    log = raw_log(*({"body": rng.randbytes(300), "body_crc": rng.choice((None, None, 0))} for _ in range(200)))
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(log.ljust(1 << 17, b"\0"))
+    changed = bytearray(log)
+    for _ in range(20):
+        changed[rng.randrange(len(log))] ^= 1
+    (tmp_path / "image").write_bytes(log[: 1 << 14] + rng.randbytes(4096) + bytes(changed) + END + log[1 << 13 :] + END)
+    monkeypatch.setattr(run_search, "WINDOW_BYTES", 1 << 14)
+    monkeypatch.setattr(run_search, "CHUNK_BYTES", 1 << 12)
+    monkeypatch.setattr(store_units, "_MAX_DIGESTS", max_digests)
+    image = ImageFile(tmp_path / "image", Reading(alone=True))
+    with open_store(tmp_path) as store:
+        units = store_units.walk_store(store, lambda _: None, with_digests=True)
+        finder = RunSearch(store.log, units)
+        finder.search(image_source(image), 0, lambda _: None)
+    image.close()
+    data = (tmp_path / "image").read_bytes()
+    runs = list(finder.result().runs)
+    for run in runs:
+        copy = data[run.position : run.end_position]
+        assert run.is_live == (log[run.physical_offset : run.end_offset] == copy)
+    assert {run.is_live for run in runs} == {True, False}
