@@ -11,9 +11,7 @@ import sys
 import traceback
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
@@ -28,6 +26,7 @@ from viewer.runtime.garbage import LoopGarbage
 from viewer.runtime.settings import Settings
 from viewer.shell.command_handlers import show_choices
 from viewer.shell.crash_notes import take_crash_notes
+from viewer.shell.error_reports import ErrorReports
 from viewer.shell.main_window import MainWindow
 from viewer.shell.single_instance import SecondStart, SecondStartListener, answer, hand_over
 from viewer.shell.system_libraries import explained_instead_of_aborted
@@ -97,11 +96,13 @@ def main(start: Start) -> int:
     show_choices()
     if previous_crash_notes and window.remembers:
         window.workspace.offer_crash_notes(previous_crash_notes)
-    watch_errors(window, crash_notes)
+    reports = ErrorReports(window, crash_notes, shows_box=window.remembers)
+    reports.install()
     import qasync
 
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
+    reports.watch(loop)
     code: int = 0
     try:
         code = loop.run_until_complete(run(window, start))
@@ -281,30 +282,3 @@ def open_crash_notes(folder: Path) -> TextIO | None:
         return None
     faulthandler.enable(stream)
     return stream
-
-
-def watch_errors(window: MainWindow, crash_notes: TextIO | None) -> None:
-    """Write errors that nothing caught into the crash notes and the status bar. The window stays open."""
-
-    top = window.window()
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            top.close()
-            return
-        text = "".join(traceback.format_exception(kind, error, trace))
-        sys.stderr.write(text)
-        if crash_notes is not None and not crash_notes.closed:
-            crash_notes.write(f"uncaught at {datetime.now().astimezone().isoformat()}\n{text}")
-            crash_notes.flush()
-        with contextlib.suppress(RuntimeError):
-            window.say(f"{kind.__name__}: {error}")
-
-    sys.excepthook = hook
-    window.jobs.failed.connect(lambda error: _note(error, crash_notes))
-
-
-def _note(error: Exception, crash_notes: TextIO | None) -> None:
-    if crash_notes is not None and not crash_notes.closed:
-        crash_notes.write("".join(traceback.format_exception(error)))
-        crash_notes.flush()

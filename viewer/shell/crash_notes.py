@@ -20,7 +20,8 @@ from viewer.widgets.boxes import row
 NAME = "last-words.txt"
 OLD = "last-words.old.txt"
 MAX_NOTES_BYTES = 1 << 20
-SIGNS = ("Fatal Python error", "Windows fatal exception", "uncaught at ")
+UNCAUGHT = "uncaught"
+SIGNS = ("Fatal Python error", "Windows fatal exception", f"{UNCAUGHT} at ")
 """Texts in the notes after a crash or an uncaught error."""
 
 
@@ -39,30 +40,54 @@ def take_crash_notes(folder: Path) -> str:
     return text
 
 
-class CrashNotesBox(QDialog):
-    """Shows the crash notes, with the program's versions above them."""
+class ReportBox(QDialog):
+    """Shows a report with the program's versions above it, and copies it. ``name`` begins the names of its widgets."""
 
-    def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
+    def __init__(self, parent: QWidget, name: str, texts: tuple[str, str, str], text: str, folder: Path) -> None:
+        title, explanation, copy_title = texts
         super().__init__(parent)
-        self.setObjectName("crashNotes.box")
-        self.setWindowTitle(tr("The last run crashed"))
-        self.setAccessibleName(tr("The last run crashed"))
+        self.setObjectName(f"{name}.box")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
         self.resize(px(680), px(420))
         self.text = QPlainTextEdit(f"{facts()}\n\n{text}")
-        self.text.setObjectName("crashNotes.text")
+        self.text.setObjectName(f"{name}.text")
         self.text.setAccessibleName(tr("Crash report"))
         self.text.setReadOnly(True)
         self.text.setFont(mono(12))
-        copy, show, close = Button(tr("Copy")), Button(tr("Show the folder")), Button(tr("Close"), "primary")
-        copy.setObjectName("crashNotes.copy")
+        copy, show, close = Button(copy_title), Button(tr("Show the folder")), Button(tr("Close"), "primary")
+        copy.setObjectName(f"{name}.copy")
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
         show.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
         close.clicked.connect(self.accept)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
-        layout.addWidget(Label(tr("The last run crashed"), 15, "text", 600))
-        explanation = tr("This is its crash report. It stays on this machine; copy it into a report if you want help.")
+        layout.addWidget(Label(title, 15, "text", 600))
         layout.addWidget(Label(explanation, 13, "text2", wrap=True))
         layout.addWidget(self.text, 1)
         layout.addWidget(row(copy, show, None, close, gap=8))
+
+
+class CrashNotesBox(ReportBox):
+    """Shows the notes of a run that crashed."""
+
+    def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
+        explanation = tr("This is its crash report. It stays on this machine; copy it into a report if you want help.")
+        super().__init__(parent, "crashNotes", (tr("The last run crashed"), explanation, tr("Copy")), text, folder)
+
+
+class ErrorBox(ReportBox):
+    """Shows errors of this run that nothing caught."""
+
+    def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
+        explanation = tr(
+            "An error that the program does not expect. The window stays open. The report names places in the program "
+            "and nothing of a message; it stays on this machine until you copy it."
+        )
+        texts = (tr("Something went wrong in Storescope"), explanation, tr("Copy report"))
+        super().__init__(parent, "errorReport", texts, text, folder)
+
+    def add(self, text: str) -> None:
+        """Add a further error."""
+        self.text.appendPlainText(f"\n{text}")

@@ -6,7 +6,6 @@ import asyncio
 import faulthandler
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +33,6 @@ from viewer.shell.app import (
     make_application,
     open_crash_notes,
     take_picture,
-    watch_errors,
 )
 
 
@@ -284,34 +282,3 @@ def test_crash_notes_are_appended_up_to_a_limit(
 def test_the_program_starts_even_if_crash_notes_cannot_be_written(tmp_path: Path, own_faults: None) -> None:
     (tmp_path / "settings").write_text("a file")
     assert open_crash_notes(tmp_path / "settings") is None
-
-
-def test_an_uncaught_error_is_logged_and_shown_and_the_window_stays(
-    fake_window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    fake_window.show()
-    with (tmp_path / "words.txt").open("w") as words:
-        watch_errors(fake_window, words)  # type: ignore[arg-type]
-        sys.excepthook(ValueError, ValueError("the third row"), None)
-        fake_window.jobs.failed.emit(OSError(5, "Input/output error"))
-    sys.excepthook(ValueError, ValueError("behind the end"), None)
-    text = (tmp_path / "words.txt").read_text()
-    assert text.startswith("uncaught at ")
-    assert "ValueError: the third row" in text
-    assert "Input/output error" in text
-    assert "behind the end" not in text
-    assert fake_window.messages == ["ValueError: the third row", "ValueError: behind the end"]
-    assert "ValueError: the third row" in capsys.readouterr().err
-    assert fake_window.isVisible()
-
-
-def test_an_interrupt_closes_the_window_and_is_no_error(
-    fake_window: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    fake_window.show()
-    watch_errors(fake_window, None)  # type: ignore[arg-type]
-    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert not fake_window.isVisible()
-    assert (fake_window.messages, capsys.readouterr().err) == ([], "")
