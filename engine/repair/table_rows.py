@@ -37,6 +37,8 @@ _MAX_NAMED = 20
 _PERM_ALL = 6
 _UNRELIABLE = frozenset({"CL11", "CL12", "CL14", "CF12", "CF14"})
 """Rules after which offsets may be right, and the log or the tables the wrong ones."""
+_MEMORIES = frozenset({"CQ13", "IX07", "messages"})
+"""Evidence of CL11: queues or index have entries of the lost messages."""
 
 
 @dataclass(slots=True)
@@ -217,12 +219,20 @@ def _kind_of_queues(store: StoreSnapshot, topic: str) -> str | None:
 # -- offsets of groups
 
 
+def _leaves_offsets(finding: Finding) -> bool:
+    """Return True if offsets may be right. Where only the checkpoint knows of a longer log, no queue has the lost
+    entries any more: the broker gives their numbers to new messages, and a group behind them skips these.
+    """
+    is_forgotten = finding.id == "CL11" and not _MEMORIES & finding.evidence.keys()
+    return finding.id in _UNRELIABLE and not is_forgotten
+
+
 def repair_offsets(store: StoreSnapshot, findings: Collection[Finding]) -> Repair | None:
     """Return the repair of groups' offsets: rows of topics that are gone are removed, offsets beyond the end of a queue
     set back. None if there is nothing to mend. Raises :class:`engine.errors.CannotRead`.
     """
     chosen = _chosen(findings, mendable.OFFSETS)
-    if not chosen or any(finding.id in _UNRELIABLE for finding in findings):
+    if not chosen or any(_leaves_offsets(finding) for finding in findings):
         return None
     gone_topics = {finding.evidence.get("topic") for finding in chosen if finding.id == "CF08"}
     groups = {finding.evidence.get("group") for finding in chosen if finding.id == "CF02"}
@@ -283,8 +293,8 @@ class _GroupOffsets:
             if not is_new:
                 self.change.costs.append(
                     sentence(
-                        "a group that has not read such a queue to its end skips the messages in between, as with "
-                        "brokers from 5.0 on"
+                        "a group that has not read such a queue to its end skips the messages in between, as with a "
+                        "broker"
                     )
                 )
 
@@ -384,7 +394,7 @@ def repair_delay_offsets(store: StoreSnapshot, findings: Collection[Finding]) ->
     table = _empty_table(store, "delayOffset.json") if is_lost else _json_table(store, "delayOffset.json")
     if not is_lost and not any(finding.id == "CF09" for finding in chosen):
         return None
-    if table is None or any(finding.id in _UNRELIABLE for finding in findings):
+    if table is None or any(_leaves_offsets(finding) for finding in findings):
         return None
     newest = _newest_time(store)
     levels, _ = delay_offsets(table.value)

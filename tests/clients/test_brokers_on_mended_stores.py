@@ -93,7 +93,7 @@ def mend_and_read(base: BaseStore, kind: Kind, release: str, work: Path, reader:
     unindexed = keys_lost_by_start(plain, config)
     verdict = broker_rounds.compare(base, reading, mended, hits, unindexed)
     if reading.is_started and not reading.error:
-        verdict.wrong += broker_rounds.wrong_groups(base, reading, plain, release)
+        verdict.wrong += broker_rounds.wrong_groups(base, reading, plain)
         start = (True, reading.line["loadedMaxPhyOffset"])
         verdict.wrong += mended_stores.broken_promises(lines, plain, start, release, config)
     if kind.repair == "delay-offsets" and base.delivered(reading) != base.delivered(base.before):

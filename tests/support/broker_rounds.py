@@ -517,7 +517,7 @@ def _offsets_by_queue(messages: list[ConsumedMessage], end: int) -> dict[tuple[s
     return offsets
 
 
-def wrong_groups(base: BaseStore, after: Reading, mended_store: Path, release: str) -> list[str]:
+def wrong_groups(base: BaseStore, after: Reading, mended_store: Path) -> list[str]:
     """Compare what the group got with the rows of the mended table: each queue from its offset on."""
     table = _table(mended_store, "consumerOffset.json")["offsetTable"]
     end = min(base.end, after.line["loadedMaxPhyOffset"])
@@ -526,7 +526,7 @@ def wrong_groups(base: BaseStore, after: Reading, mended_store: Path, release: s
     for topic in base.topics[:2]:
         rows = {int(number): offset for number, offset in table.get(f"{topic}@{GROUP}", {}).items()}
         for queue in [queue for name, queue in after.queues if name == topic]:
-            start = _corrected(rows.get(queue, 0), after.queues[topic, queue], release)
+            start = _corrected(rows.get(queue, 0), after.queues[topic, queue])
             due = sorted(
                 place[2]
                 for place, message in after.messages.items()
@@ -538,10 +538,6 @@ def wrong_groups(base: BaseStore, after: Reading, mended_store: Path, release: s
     return wrong
 
 
-def _corrected(offset: int, queue: dict[str, int], release: str) -> int:
-    """Return where a broker lets a group go on that asks for ``offset``: 4.9 starts a queue anew that begins at 0 and
-    ends before the offset (``DefaultMessageStore.getMessage``, OFFSET_OVERFLOW_BADLY), later ones go on at its end.
-    """
-    if offset <= queue["max"]:
-        return max(offset, queue["min"])
-    return 0 if release.startswith("4.9") and not queue["min"] else queue["max"]
+def _corrected(offset: int, queue: dict[str, int]) -> int:
+    """Return where a broker lets a group go on that asks for ``offset``, by ``DefaultMessageStore.getMessage``."""
+    return min(max(offset, queue["min"]), queue["max"])

@@ -17,6 +17,7 @@ from engine.patching.apply import apply_patches
 from engine.patching.patches import PatchList
 from engine.repair.repair import Repair
 from engine.repair.table_rows import repair_delay_offsets, repair_offsets, repair_topics
+from engine.rules import catalogue
 from engine.rules.findings import Finding
 
 
@@ -132,6 +133,20 @@ def test_offsets_stay_where_the_log_or_the_tables_may_be_the_wrong_ones(tmp_path
     if rule == "CL11":
         table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Gone@g": {"0": 7}}}))
     assert mended(root, repair_offsets) is None
+
+
+@pytest.mark.parametrize(("witness", "is_set"), [("CK02", True), ("CQ13", False), ("IX07", False)])
+def test_offsets_are_set_once_no_queue_has_the_lost_end_of_the_log(tmp_path, witness, is_set):
+    """The checkpoint alone knew of the lost messages after their entries were removed, and the offsets stayed. 5.5.1
+    gave their numbers to new messages, and the group did not get these.
+    """
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["CF02"](root, store)
+    lost_end = catalogue.CL11.finding("the end is lost", None, store.end, {witness: {}})
+    with open_store(root) as opened:
+        findings = [*(item for item in check(opened) if isinstance(item, Finding)), lost_end]
+        assert (repair_offsets(opened, findings) is not None) == is_set
 
 
 @pytest.mark.parametrize("content_before", ['{"offsetTable":{3:12}}', "{}", ""])
