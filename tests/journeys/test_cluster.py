@@ -64,6 +64,8 @@ async def connected(walker: Walker, address: str) -> ClusterPane:
     field.setText(address)
     walker.press(field, Qt.Key.Key_Return)
     await walker.until(lambda: pane.model.state is not None, "the cluster was read")
+    if not pane.model.is_own:
+        pane.clients.ask_declaration().agree.click()
     return pane
 
 

@@ -44,6 +44,7 @@ def begin(walker: Walker, served: Addresses) -> Begin:
         field.setText(served.namesrv)
         field.returnPressed.emit()
         await walker.until(lambda: pane.model.state is not None, "the cluster was read")
+        pane.clients.ask_declaration().agree.click()
         pane.tabs.choose("rebalance")
         for key in keys:
             about = walker.find(QToolButton, f"cluster.lesson.{key}.about")

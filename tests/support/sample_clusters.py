@@ -132,11 +132,12 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
 
 
 def looked_at(*states: ClusterState) -> ClusterModel:
-    """Return a model that has taken these readings."""
+    """Return a model that has taken these readings of a cluster that the user declared to be theirs."""
     model = ClusterModel()
     model.begin((NAMES,))
     for state in states:
         model.take(Reading(state, ASKED, 12.0))
+    model.declare()
     return model
 
 

@@ -18,6 +18,7 @@ from viewer.cluster.lab_actions import LabActions
 from viewer.cluster.own_clients import OwnClientRow, OwnClients
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
+from viewer.pane.confirmation import Confirmation
 from viewer.widgets.basics import Button, Field, Label, ThemedPanel, ToolButton
 from viewer.widgets.boxes import BoxWidget, row
 
@@ -26,6 +27,9 @@ SLOW_S = 0.025
 DEFAULTS = {"producer": ("senders", "100"), "consumer": ("readers", "0")}
 """Default group, and default messages a second (producer) or ms a message (consumer)."""
 
+MAX_NAMED_BROKERS = 6
+"""Brokers that the question before a declaration names."""
+
 KINDS = {"producer": words("producer"), "consumer": words("consumer"), "broker": words("broker")}
 """Names of the kinds of clients."""
 
@@ -33,12 +37,12 @@ KINDS = {"producer": words("producer"), "consumer": words("consumer"), "broker":
 class ClientsBar(ThemedPanel):
     """The bar of the user's own clients.
 
-    Emits ``operationDone(command, words, parameters)`` for the operation log, ``ownershipDeclared()`` once the user has
-    declared the cluster their own.
+    Emits ``operationDone(command, words, parameters)`` for the operation log, ``declarationChanged()`` after the user
+    declared the cluster their own, or took that back.
     """
 
     operationDone = Signal(str, str, object)
-    ownershipDeclared = Signal()
+    declarationChanged = Signal()
 
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
@@ -50,9 +54,13 @@ class ClientsBar(ThemedPanel):
         self._focus_before: QWidget | None = None
         """Widget that had the focus before a form was opened."""
         self.read_only_label = Label("", 12, "ok", 600)
-        self.own_button = Button(tr("This cluster is mine: allow me to add clients"))
+        self.own_button = Button(tr("This cluster is mine…"))
         self.own_button.setObjectName("cluster.mine")
-        self.own_button.clicked.connect(self._allow)
+        self.own_button.clicked.connect(lambda _on: self.ask_declaration())
+        self.withdraw_button = self._make_tool(
+            "lock", "cluster.withdraw", tr("Not mine"), tr("Take the declaration back: the cluster is read-only again")
+        )
+        self.withdraw_button.clicked.connect(lambda _on: self.withdraw())
         self.producer = self._make_tool(
             "plus", "cluster.add.producer", tr("Producer"), tr("Add a producer of your own (Shift+Ins)")
         )
@@ -98,6 +106,7 @@ class ClientsBar(ThemedPanel):
             lab.end,
             self.status_label,
             None,
+            self.withdraw_button,
             margins=(12, 5, 12, 5),
             gap=6,
         )
@@ -159,7 +168,8 @@ class ClientsBar(ThemedPanel):
         self.lab.refresh()
         self.read_only_label.setText("" if is_own else tr("Read-only"))
         self.read_only_label.setVisible(not is_own)
-        self.own_button.setVisible(not is_own)
+        self.own_button.setVisible(not is_own and bool(self.model.brokers) and not self.model.recording)
+        self.withdraw_button.setVisible(is_own and not self.model.of_lab)
         for part in (self.producer, self.consumer):
             part.setVisible(is_own)
         if not is_own:
@@ -174,6 +184,8 @@ class ClientsBar(ThemedPanel):
         self.status_label.setText(self._status_text(is_own=is_own))
 
     def _status_text(self, *, is_own: bool) -> str:
+        if not is_own and (joined := self.model.undeclared_brokers):
+            return tr("brokers that you did not declare: {brokers}", brokers=", ".join(joined))
         if not is_own:
             return tr("read-only, with admin requests")
         failed = [
@@ -207,6 +219,8 @@ class ClientsBar(ThemedPanel):
         commands: dict[str, Callable[[], object]] = {}
         if self.model.state is None or self.model.recording:
             return commands
+        if not self.model.of_lab and self.model.brokers:
+            commands["cluster.mine"] = self.withdraw if self.model.is_own else self.ask_declaration
         if self.model.is_own:
             commands |= {
                 "cluster.add.producer": lambda: self.open_form("producer"),
@@ -267,13 +281,50 @@ class ClientsBar(ThemedPanel):
 
     # ---- actions -----------------------------------------------------------------------------------------------------
 
-    def _allow(self) -> None:
-        self.model.allowed.add(self.model.address)
+    def ask_declaration(self) -> Confirmation:
+        """Ask whether the cluster is the user's own, naming its name servers and brokers."""
+        title = tr("Declare this cluster to be yours?")
+        box = Confirmation(self, "cluster.declare", title, self.model.address, tr("It is mine"))
+        brokers = sorted(self.model.brokers)
+        named = ", ".join(brokers[:MAX_NAMED_BROKERS])
+        if len(brokers) > MAX_NAMED_BROKERS:
+            named = tr("{names} and {n:,} more", names=named, n=len(brokers) - MAX_NAMED_BROKERS)
+        for words_of_body in (
+            tr_plural(
+                "It has {n:,} broker: {brokers}.", "It has {n:,} brokers: {brokers}.", n=len(brokers), brokers=named
+            ),
+            tr(
+                "Then this window can change it: add clients, send messages, send dead letters again, move offsets. "
+                "Each act asks first and is in the operation log."
+            ),
+            tr(
+                "An address of this machine can be the near end of a tunnel to another cluster. If other brokers "
+                "appear behind these addresses, the cluster is read-only again."
+            ),
+        ):
+            box.box.addWidget(Label(words_of_body, 13, "text2", wrap=True))
+        box.finish()
+        box.confirmed.connect(self._declare)
+        box.open()
+        return box
+
+    def _declare(self) -> None:
+        self.model.declare()
+        parameters = {"address": self.model.address, "brokers": ", ".join(sorted(self.model.brokers))}
+        self.operationDone.emit("cluster.mine", tr("Declare the cluster to be yours"), parameters)
+        self._show_declaration()
+
+    def withdraw(self) -> None:
+        """Take the declaration back."""
+        self.model.withdraw()
         self.operationDone.emit(
-            "cluster.mine", tr("Clients may be added to this cluster"), {"address": self.model.address}
+            "cluster.mine", tr("Take back that the cluster is yours"), {"address": self.model.address}
         )
+        self._show_declaration()
+
+    def _show_declaration(self) -> None:
         self.refresh()
-        self.ownershipDeclared.emit()
+        self.declarationChanged.emit()
 
     def open_form(self, kind: str) -> None:
         """Open the form for a new client, filled in from the selection."""

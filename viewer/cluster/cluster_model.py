@@ -155,10 +155,14 @@ class ClusterModel:
         """Why nothing can be read, in the engine's words."""
         self.interval_s = 1.0
         self.text, self.only = "", ""
-        self.allowed: set[str] = set()
-        """Addresses of clusters that the user declared their own."""
+        self.declared: dict[str, frozenset[str]] = {}
+        """Name servers of the clusters that the user declared their own → addresses of their brokers at that time."""
         self.of_lab = False
-        """True if the lab of this window serves it."""
+        """True if the lab of this window serves its only name server."""
+        self.lab_brokers: frozenset[str] = frozenset()
+        """Addresses of the brokers that the lab of this window serves."""
+        self.lesson_brokers: set[str] = set()
+        """Names of the brokers of lessons that this program serves."""
         self._forget()
 
     def _forget(self) -> None:
@@ -231,13 +235,35 @@ class ClusterModel:
         return self.state is not None and self.status in {"off", "paused", "failed"}
 
     @property
+    def brokers(self) -> frozenset[str]:
+        """Addresses of the brokers in the newest reading, without those of lessons."""
+        newest = self.readings[-1].brokers if self.readings else ()
+        return frozenset(part.address for part in newest if part.name not in self.lesson_brokers)
+
+    @property
     def is_own(self) -> bool:
-        """Return True if clients may be started on it: it is on this machine, or the user declared it their own."""
-        return (
-            bool(self.address)
-            and not self.recording
-            and (self.address in self.allowed or all(_is_local(address) for address in self.addresses))
-        )
+        """Return True if the user may act on the cluster: this program serves it, or the user declared it their own.
+
+        An address on this machine is no reason: it can be the near end of a tunnel. For the same reason a
+        declaration names the brokers, too: another cluster behind the same address is read-only.
+        """
+        if not self.address or self.recording or not self.readings:
+            return False
+        own_brokers = self.lab_brokers if self.of_lab else self.declared.get(self.address)
+        return own_brokers is not None and self.brokers <= own_brokers
+
+    @property
+    def undeclared_brokers(self) -> list[str]:
+        """Addresses of brokers that joined a declared cluster after the declaration; they make it read-only."""
+        return sorted(self.brokers - self.declared[self.address]) if self.address in self.declared else []
+
+    def declare(self) -> None:
+        """Declare the cluster, with its present brokers, the user's own."""
+        self.declared = {**self.declared, self.address: self.brokers}
+
+    def withdraw(self) -> None:
+        """Take the declaration back."""
+        self.declared = {address: brokers for address, brokers in self.declared.items() if address != self.address}
 
     @property
     def span(self) -> tuple[int, int]:
@@ -589,10 +615,6 @@ class ClusterModel:
     def find_producer(self, client_id: str) -> ProducerRow | None:
         """Return the row of a producer client."""
         return next((row for row in self.unfiltered.producers if row.client.client_id == client_id), None)
-
-
-def _is_local(address: str) -> bool:
-    return address.startswith(("127.", "localhost:", "[::1]:"))
 
 
 def _contains(text: str, name: str) -> bool:

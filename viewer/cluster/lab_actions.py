@@ -116,7 +116,7 @@ class LabActions(QObject):
     def serves(self) -> bool:
         """Return True if the lab of this window serves the shown cluster."""
         serving = self.session.serving if self.session is not None else None
-        return serving is not None and serving.namesrv in self.model.addresses
+        return serving is not None and self.model.addresses == (serving.namesrv,)
 
     def why_not(self) -> str:
         """Return why these actions are not possible; "" if they are."""
@@ -147,6 +147,8 @@ class LabActions(QObject):
     def refresh(self) -> None:
         """Show the present state of model and lab."""
         self.model.of_lab = self.serves
+        serving = self.session.serving if self.session is not None else None
+        self.model.lab_brokers = frozenset(broker.address for broker in serving.brokers) if serving else frozenset()
         reason = self.why_not()
         chosen = self.model.chosen
         is_client = chosen.kind in {"client", "producer"}

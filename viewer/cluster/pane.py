@@ -160,7 +160,7 @@ class ClusterPane(Pane):
         self.clients.operationDone.connect(
             lambda name, action, parameters: self.operationDone.emit(name, action, parameters, "")
         )
-        self.clients.ownershipDeclared.connect(self._show)
+        self.clients.declarationChanged.connect(self._declaration_changed)
         self.clients.lab.edited.connect(self.edited)
         self.clients.lab.statusText.connect(self.statusMessage)
         box.addWidget(stacked(bar, self._filters(), self.clients, self.fault, body, self._time_bar(), room=4))
@@ -502,7 +502,7 @@ class ClusterPane(Pane):
         watch, settings = self.watch, self._settings
         if watch is None or settings is None or not self.model.is_own:
             return None
-        box = OffsetBox(self.model.addresses, watch.access, watch.ask, settings.lab_folder.parent / "offsets", self)
+        box = OffsetBox(self.model.addresses, watch.access, watch.ask_own, settings.lab_folder.parent / "offsets", self)
         group = self.model.find_group(self.model.leading)
         box.fill(group.name if group is not None else "", self.chosen_topic())
         box.operationDone.connect(self.operationDone)
@@ -520,6 +520,11 @@ class ClusterPane(Pane):
     def browse(self) -> None:
         """Ask for the window with the messages of what is chosen in the picture."""
         self.messagesRequested.emit(self.chosen_topic(), self.model.chosen.queue)
+
+    def _declaration_changed(self) -> None:
+        if self.watch is not None:
+            self.watch.save_declarations()
+        self._show()
 
     def pause_now(self) -> None:
         """Pause reading, or continue."""

@@ -15,6 +15,8 @@ from typing import Any, cast
 from PySide6.QtCore import QObject, Signal
 
 from engine.cluster.state import ClusterState
+from engine.errors import UsageError
+from engine.sentences import sentence
 from viewer.cluster.access import NO_FILES, AccessFiles
 from viewer.cluster.clients_process import ClientActivity
 from viewer.cluster.cluster_model import ClusterModel, Reading, addresses_in
@@ -23,6 +25,7 @@ from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
 from viewer.look.engine_words import engine_words
 from viewer.runtime.lab_session import LabSession
+from viewer.runtime.settings import Settings
 from viewer.runtime.worker import Cancelled, Worker
 
 WATCH_TARGET = "viewer.cluster.work:watch"
@@ -45,7 +48,12 @@ class ClusterWatch(QObject):
     statusText = Signal(str)
 
     def __init__(
-        self, worker: Worker, run: RunOffLoop, parent: QObject | None = None, lab: LabSession | None = None
+        self,
+        worker: Worker,
+        run: RunOffLoop,
+        parent: QObject | None = None,
+        lab: LabSession | None = None,
+        settings: Settings | None = None,
     ) -> None:
         """Run short work off the loop with ``run(work, done, failed)``."""
         super().__init__(parent)
@@ -54,6 +62,8 @@ class ClusterWatch(QObject):
         self._worker = worker
         self.lab = lab
         """Lab session of this window: the cluster that it serves may be changed."""
+        self._settings = settings
+        self._load_declarations()
         self.recorder: Recorder | None = None
         """Writes readings to a file during a recording."""
         self.own = OwnClients(self)
@@ -83,6 +93,30 @@ class ClusterWatch(QObject):
             finished(value, None if isinstance(error, Cancelled) else error)
 
         self._worker.request(target, arguments, lambda _items: None, lambda *_: None, settle)
+
+    def ask_own(
+        self, target: str, arguments: tuple[object, ...], finished: Callable[[Any, Exception | None], None]
+    ) -> None:
+        """Do the same for an act: it is refused unless the cluster is the user's own at this moment.
+
+        A box can be open while the declaration is taken back, or while other brokers appear behind the address.
+        """
+        self._load_declarations()
+        if self.model.is_own:
+            self.ask(target, arguments, finished)
+        else:
+            finished(None, UsageError(sentence("this cluster is not declared to be yours any more: nothing was sent")))
+
+    def _load_declarations(self) -> None:
+        """Take over what was declared or taken back in any window."""
+        if self._settings is not None:
+            self.model.declared = self._settings.own_clusters
+
+    def save_declarations(self) -> None:
+        """Save what the user declared or took back."""
+        if self._settings is not None:
+            self._settings.own_clusters = self.model.declared
+        self.changed.emit()
 
     def command_line(self) -> str:
         """Return the command that reads the same cluster."""
@@ -159,6 +193,7 @@ class ClusterWatch(QObject):
         if ended_brokers:
             present_brokers = tuple(broker for broker in reading.state.brokers if broker.name not in ended_brokers)
             reading = replace(reading, state=replace(reading.state, brokers=present_brokers))
+        self._load_declarations()
         for question in self.model.take(reading):
             self.requestKindAdded.emit(question)
         if self.recorder is not None and reading.state.brokers:
@@ -174,6 +209,7 @@ class ClusterWatch(QObject):
             self.lessonEventsAdded.emit()
 
     def _clients_changed(self) -> None:
+        self.model.lesson_brokers = {row.spec.group for row in self.own.rows.values() if row.spec.kind == "broker"}
         self.model.killed |= {
             client_row.client_id for client_row in self.own.rows.values() if client_row.status == "killed"
         }

@@ -219,6 +219,11 @@ class ResendBox(RowScopeBox):
         self.unknown.setObjectName("resend.unknown")
         self.unknown.setAccessibleName(self.unknown.text())
         self.unknown.toggled.connect(self._changed)
+        self.mine = TickBox(tr("the cluster at this address is mine"))
+        self.mine.setObjectName("resend.mine")
+        self.mine.setAccessibleName(self.mine.text())
+        self.mine.toggled.connect(self._show_send)
+        self.address.textEdited.connect(lambda _text: self.mine.setChecked(False))
         self.summary = Label("", 13, "text", wrap=True)
         self.summary.setObjectName("resend.summary")
         self.show_button, self.cancel = Button(tr("Show what would be sent")), Button(tr("Cancel"), "flat")
@@ -238,12 +243,13 @@ class ResendBox(RowScopeBox):
             layout.addWidget(field)
         layout.addWidget(self.unknown)
         layout.addWidget(scrolling(self.summary), 1)
+        layout.addWidget(self.mine)
         layout.addWidget(row(self.show_button, None, self.cancel, self.send))
 
     def _changed(self, *_: object) -> None:
         """Another choice needs another summary."""
         self._plan = None
-        self.send.setEnabled(False)
+        self._show_send()
         host, _colon, port = self.address.text().strip().rpartition(":")
         self.show_button.setEnabled(bool(host) and port.isdecimal() and self.messages_a_second() != 0)
         self.summary.setText("")
@@ -280,7 +286,18 @@ class ResendBox(RowScopeBox):
         """Show what would be sent; with a plan it can be sent now."""
         self.summary.setText("\n".join(lines))
         self._plan, self._planned_choice = plan, choice
-        self.send.setEnabled(plan is not None)
+        self._show_send()
+
+    def _show_send(self, _on: bool = False) -> None:
+        """Offer the send once the summary is shown and the user said that the cluster is theirs."""
+        self.send.setEnabled(self._plan is not None and self.mine.isChecked())
+        self.send.setToolTip(
+            tr("Show what would be sent first.")
+            if self._plan is None
+            else ""
+            if self.mine.isChecked()
+            else tr("Tick that the cluster is yours: an address can be the near end of a tunnel.")
+        )
 
     def _send(self) -> None:
         if self._plan is not None:

@@ -352,6 +352,23 @@ class Settings:
         return [(item[0], item[1], item[2]) for item in self._json("cluster/access") if _is_texts(item, 3)]
 
     @property
+    def own_clusters(self) -> dict[str, frozenset[str]]:
+        """Name servers of the clusters that the user declared their own → addresses of their brokers at that time."""
+        return {
+            item[0]: frozenset(item[1])
+            for item in self._json("cluster/own")
+            if isinstance(item, list)
+            and len(item) == 2
+            and isinstance(item[0], str)
+            and isinstance(item[1], list)
+            and all(isinstance(broker, str) for broker in item[1])
+        }
+
+    @own_clusters.setter
+    def own_clusters(self, value: dict[str, frozenset[str]]) -> None:
+        self._file.setValue("cluster/own", json.dumps([[names, sorted(brokers)] for names, brokers in value.items()]))
+
+    @property
     def lab_folder(self) -> Path:
         """Folder in which lab stores are made."""
         saved_folder = self._file.value("lab/folder")

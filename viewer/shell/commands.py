@@ -1142,6 +1142,15 @@ COMMANDS = (
         noted=False,
     ),
     Command(
+        "cluster.mine",
+        words("The cluster is mine, or not any more…"),
+        "Analyse",
+        IN_FRONT,
+        needs=False,
+        tip=words("Only on a cluster that is yours, the window can send and change offsets"),
+        noted=False,
+    ),
+    Command(
         "cluster.browse",
         words("Messages of a topic…"),
         "Analyse",

@@ -138,7 +138,9 @@ class Workspace:
         assert isinstance(pane, ClusterPane)
         window = self._window
         if self.cluster is None:
-            self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window, self._lab.session)
+            self.cluster = ClusterWatch(
+                window.jobs.worker, window.jobs.read, window, self._lab.session, window.settings
+            )
             self.cluster.requestKindAdded.connect(self._asked_cluster)
             self.cluster.changed.connect(window.enable)
         pane.set_watch(self.cluster)
@@ -155,7 +157,7 @@ class Workspace:
             return None
         window, address = self._window, cluster.model.address
         actions = Actions(
-            cluster.ask,
+            cluster.ask_own,
             lambda: cluster.model.address == address and cluster.model.is_own,
             window.settings.lab_folder.parent / "resent",
         )
@@ -194,7 +196,7 @@ class Workspace:
                 tr("Connect the Cluster view to a cluster and declare it to be yours: messages are sent there.")
             )
             return None
-        box = SendBox(cluster.model.addresses, cluster.access, cluster.ask, self._window)
+        box = SendBox(cluster.model.addresses, cluster.access, cluster.ask_own, self._window)
         box.fill(message)
         box.operationDone.connect(self._window.note)
         box.placeRequested.connect(

@@ -1,6 +1,4 @@
-"""Our own clients are offered on this machine, and elsewhere only after the user confirms that the cluster is
-theirs.
-"""
+"""Our own clients are offered only after the user declared the cluster to be theirs, also on this machine."""
 
 from __future__ import annotations
 
@@ -10,11 +8,13 @@ import pytest
 import sample_clusters as made
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QLabel
 
 from viewer.cluster.clients_bar import SLOW_S, ClientsBar
 from viewer.cluster.clients_process import ClientStatus
-from viewer.cluster.cluster_model import Selection
+from viewer.cluster.cluster_model import Reading, Selection
 from viewer.cluster.own_clients import OwnClients
+from viewer.pane.confirmation import Confirmation
 
 
 @pytest.fixture
@@ -44,10 +44,13 @@ def test_escape_closes_the_form_and_restores_the_focus(bar, qtbot):
     assert bar.producer.hasFocus()
 
 
-def test_another_cluster_is_read_only_until_the_user_confirms(bar):
+def test_a_cluster_is_read_only_until_the_user_declares_it_also_on_this_machine(bar):
+    """A cluster behind an address of this machine counted as declared. Behind an ssh tunnel the window offered to send
+    messages to somebody else's cluster.
+    """
     done = []
     bar.operationDone.connect(lambda name, _words, parameters: done.append((name, parameters)))
-    bar.model.address = "10.0.0.1:9876"
+    bar.model.withdraw()
     bar.refresh()
     assert bar.read_only_label.text() == "Read-only"
     assert not bar.producer.isVisible()
@@ -56,9 +59,35 @@ def test_another_cluster_is_read_only_until_the_user_confirms(bar):
     bar.add()
     assert bar.own.rows == {}
     bar.own_button.click()
+    assert not bar.producer.isVisible(), "the question is not answered yet"
+    box = bar.findChild(Confirmation, "cluster.declare")
+    assert any(made.NAMES in label.text() for label in box.findChildren(QLabel))
+    assert any("10.0.0.9:10911" in label.text() for label in box.findChildren(QLabel))
+    box.agree.click()
     assert bar.producer.isVisible()
     assert not bar.own_button.isVisible()
-    assert done == [("cluster.mine", {"address": "10.0.0.1:9876"})]
+    bar.withdraw_button.click()
+    assert not bar.producer.isVisible()
+    assert [(name, parameters["address"]) for name, parameters in done] == [("cluster.mine", made.NAMES)] * 2
+
+
+def test_other_brokers_behind_the_declared_address_make_the_cluster_read_only(bar):
+    """The near end of a tunnel keeps its address when the tunnel is opened to another cluster."""
+    state = made.small()
+    other = replace(state.brokers[0], name="other", address="10.9.9.9:10911")
+    bar.model.take(Reading(replace(state, time_ms=state.time_ms + 1000, brokers=(other,))))
+    bar.refresh()
+    assert not bar.producer.isVisible()
+    assert bar.status_label.text() == "brokers that you did not declare: 10.9.9.9:10911"
+    assert bar.possible_commands().keys() == {"cluster.mine"}
+
+
+def test_the_cluster_that_the_lab_serves_needs_no_declaration(bar):
+    bar.model.withdraw()
+    bar.model.of_lab, bar.model.lab_brokers = True, bar.model.brokers
+    assert bar.model.is_own
+    bar.model.lab_brokers = frozenset(list(bar.model.brokers)[:-1])
+    assert not bar.model.is_own, "a broker that the lab does not serve registered itself there"
 
 
 def test_a_client_is_added_with_the_chosen_start(bar):

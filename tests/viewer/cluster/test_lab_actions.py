@@ -31,9 +31,8 @@ SERVING = ServingState(
         ServedClient(made.C1.client_id, "127.0.0.1:7", "JAVA", "5.3.3", broker=name)
         for name in ("broker-a", "broker-b")
     ),
-    brokers=(
-        ServedBroker("broker-a", "127.0.0.1:1", Path("x"), True),
-        ServedBroker("broker-b", "127.0.0.1:2", Path("y")),
+    brokers=tuple(
+        ServedBroker(part.name, part.address, Path(part.name), part.name == "broker-a") for part in made.small().brokers
     ),
 )
 
@@ -156,7 +155,7 @@ def test_a_broker_is_added_beside_the_lab_ended_and_restarted(bar):
     assert bar.handle_key(key(Qt.Key.Key_Delete))
     assert desk.done[-1] == ("end", "broker-b")
     bar.edits[-1].put(True)
-    assert desk.done[-1] == ("add", "broker-b", Path("y"))
+    assert desk.done[-1] == ("add", "broker-b", Path("broker-b"))
 
 
 def test_a_client_is_cut_from_one_broker_or_from_all(bar):

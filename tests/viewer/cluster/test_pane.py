@@ -168,11 +168,13 @@ def test_a_command_brings_the_lessons_in_any_window(pane, works):
     assert "cluster.lessons" not in pane.commands(), "nobody is asked yet"
     pane.show_place(Place("cluster", name=made.NAMES))
     deliver_reading(works, Reading(made.small()))
+    assert "cluster.lessons" not in pane.commands(), "nobody said that the cluster is theirs"
+    pane.model.declare()
     pane.resize(860, 560)
     pane.commands()["cluster.lessons"]()
     assert pane.tabs.key == "rebalance"
     assert pane.lessons.isVisible()
-    pane.model.address = "10.0.0.1:9876"
+    pane.clients.withdraw()
     assert "cluster.lessons" not in pane.commands(), "on a cluster of others no client is added"
 
 

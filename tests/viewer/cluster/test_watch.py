@@ -7,12 +7,14 @@ import sample_clusters as made
 from sample_clusters import FakeReaderProcess
 
 from engine.client.events import Started
+from engine.errors import UsageError
 from viewer.cluster.access import AccessFiles
 from viewer.cluster.clients_process import ClientActivity
 from viewer.cluster.cluster_model import NoAddress, Reading
 from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.watch import WATCH_TARGET, ClusterWatch
+from viewer.runtime.settings import Settings
 from viewer.runtime.worker import Cancelled
 
 
@@ -162,3 +164,22 @@ def test_events_of_a_lessons_clients_are_kept_by_its_run(watch):
     watch._on_activity(ClientActivity(sent={"p": 1}))
     assert [event.group for event in run.record.events] == [run.group]
     assert reports == [1]
+
+
+def test_an_act_is_refused_once_the_declaration_was_taken_back_in_another_window(works, themed_app, tmp_path):
+    """A box for sending stayed open while the cluster stopped being declared, and it could still send."""
+    settings = Settings(tmp_path)
+    watch = ClusterWatch(works, lambda work, done, _failed: done(work()), settings=settings)
+    watch.begin(made.NAMES)
+    works.items(Reading(made.small(), made.ASKED))
+    answers: list[tuple[object, Exception | None]] = []
+    watch.ask_own("module:send", (), lambda value, error: answers.append((value, error)))
+    assert isinstance(answers.pop()[1], UsageError), "nobody declared it"
+    watch.model.declare()
+    watch.save_declarations()
+    watch.ask_own("module:send", (), lambda value, error: answers.append((value, error)))
+    assert works.requests[-1] == ("module:send", ())
+    Settings(tmp_path).own_clusters = {}
+    watch.ask_own("module:send", (), lambda value, error: answers.append((value, error)))
+    assert [request[0] for request in works.requests].count("module:send") == 1
+    assert "not declared" in str(answers[-1][1])

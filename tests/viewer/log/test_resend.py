@@ -83,7 +83,12 @@ def test_nothing_is_sent_before_it_was_shown(resends: LogResend) -> None:
     assert not box.send.isEnabled()
     box.show_button.click()
     assert "5 messages would be sent" in box.summary.text()
+    assert not box.send.isEnabled(), "nobody said that the cluster at the address is theirs"
+    box.mine.setChecked(True)
     assert box.send.isEnabled()
+    box.address.textEdited.emit("127.0.0.1:10911")
+    assert not box.mine.isChecked(), "it was said of another address"
+    box.mine.setChecked(True)
     box.account_file.setText("/home/me/tools.yml")
     box.tls_file.setText("/home/me/tls.properties")
     box.topic.setText("Again")
@@ -137,6 +142,7 @@ def test_an_error_is_shown_in_the_box_or_the_status_bar(resends: LogResend) -> N
     texts: list[str] = []
     resends.statusText.connect(texts.append)
     box.show_button.click()
+    box.mine.setChecked(True)
     box.send.click()
     assert texts == ["the disk is full"]
 

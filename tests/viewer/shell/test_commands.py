@@ -61,6 +61,7 @@ NOT_YET = {
     "cluster.cut",
     "cluster.kill",
     "cluster.lessons",
+    "cluster.mine",
     "cluster.offsets",
     "cluster.send",
     "cluster.slow",
