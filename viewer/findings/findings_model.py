@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from engine.rules.findings import SEVERITIES, Finding
 from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size, span
+from viewer.pane.finding_facts import log_offset
 from viewer.pane.finding_rows import FindingRow, finding_rows
 from viewer.widgets.table_state import TableState
 
@@ -47,6 +48,10 @@ class FindingsModel:
     rows: list[FindingRow] = field(default_factory=list)
     shown: frozenset[str] = frozenset(SEVERITIES)
     """Severities that are shown."""
+    time: tuple[int, int] | None = None
+    """The only time, [begin, end) ms, whose findings are shown; None: all."""
+    times: Callable[[Sequence[Finding]], Sequence[tuple[int, int] | None]] = lambda findings: [None] * len(findings)
+    """Returns the time of each finding."""
     opened: frozenset[str] = frozenset()
     """Rules of causes whose consequences are shown."""
     running: bool = False
@@ -60,13 +65,21 @@ class FindingsModel:
 
     def open(self, store: CheckedStore | None) -> None:
         """Show another store, or none."""
-        self.running, self.stale, self.error, self.opened = False, False, "", frozenset()
+        self.running, self.stale, self.error, self.opened, self.time = False, False, "", frozenset(), None
         self.set_store(store)
 
     def set_store(self, store: CheckedStore | None) -> None:
         """Set the store with its newest findings."""
         self.store = store
-        self.rows = finding_rows(self.findings, self.shown, self.opened)
+        self.rows = finding_rows(self._of_time(), self.shown, self.opened)
+
+    def _of_time(self) -> Sequence[Finding]:
+        """Return the findings of the chosen time."""
+        if self.time is None:
+            return self.findings
+        begin, end = self.time
+        times = zip(self.findings, self.times(self.findings), strict=True)
+        return [finding for finding, time in times if time is not None and time[0] < end and begin < time[1]]
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -80,6 +93,11 @@ class FindingsModel:
     def show_only(self, severities: Collection[str]) -> None:
         """Leave out the findings of other severities."""
         self.shown = frozenset(severities)
+        self.set_store(self.store)
+
+    def show_time(self, time: tuple[int, int] | None) -> None:
+        """Leave out the findings of another time, and those without one; None shows all."""
+        self.time = time
         self.set_store(self.store)
 
     def toggle_cause(self, rule: str) -> None:
@@ -103,6 +121,10 @@ class FindingsModel:
     def _cause_of(self, rule: str) -> str:
         """Return the cause below which a finding of ``rule`` is hidden; "" if there is none."""
         return next((row.finding.id for row in self.rows if rule in {finding.id for finding in row.consequences}), "")
+
+    def row_at(self, offset: int) -> int | None:
+        """Return the row of the first finding at an offset of the log."""
+        return next((n for n, row in enumerate(self.rows) if log_offset(row.finding) == offset), None)
 
     def same_row(self, chosen: FindingRow | None) -> int:
         """Return the row of the finding that ``chosen`` showed before the rows were replaced; 0 if it has none."""

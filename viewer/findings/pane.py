@@ -17,15 +17,18 @@ from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from engine.rules.findings import SEVERITIES
 from viewer.findings.detail import FindingDetail
+from viewer.findings.finding_histogram import FindingHistogram
 from viewer.findings.findings_model import CHECK_AGAIN, CHECK_NOW, STOP, CheckedStore, FindingsModel, Progress
 from viewer.findings.recovery_panel import RecoveryPanel
 from viewer.findings.repair_box import RepairBox
 from viewer.findings.repair_model import can_mend
 from viewer.look.assets import tr, tr_plural, words
+from viewer.look.formats import clock, moment
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
-from viewer.pane.finding_facts import title
+from viewer.pane.finding_facts import log_offset, title
 from viewer.pane.finding_rows import COUNTS, FindingRow, ToggleConsequences, finding_kind, unread_findings
+from viewer.pane.histogram_bar import HistogramBar
 from viewer.pane.incident_card import IncidentCard
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
@@ -36,7 +39,7 @@ from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.store_work import CheckResult
 from viewer.widgets.basics import Button, Hairline, PaneHead, ThemedPanel, ToolButton
-from viewer.widgets.boxes import fill, splitter, wrapped_row
+from viewer.widgets.boxes import fill, splitter, stacked, wrapped_row
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.paint import chip_width, draw_chip
 from viewer.widgets.record_state import State
@@ -73,6 +76,13 @@ class FindingsPane(Pane):
         self.strip = LineStrip("findings.line")
         self.strip.offsetChosen.connect(lambda offset: self.placeRequested.emit(log_place(offset)))
         self._survey = LogSurvey(self.strip)
+        self.histogram = FindingHistogram("findings.histogram")
+        self.times = HistogramBar("findings.histogram", self.histogram)
+        self.times.offsetRequested.connect(self._bar_chosen)
+        self.histogram.rangeBrushed.connect(lambda begin, end: self._show_time((begin, end)))
+        self.histogram.undoRequested.connect(lambda: self._show_time(None))
+        self._histogram_room = stacked(self.histogram)
+        self.model.times = self.histogram.finding_model.times
         back, forward = ToolButton("back", tr("Previous problem")), ToolButton("forward", tr("Next problem"))
         back.clicked.connect(lambda: self.table.choose_next(-1))
         forward.clicked.connect(lambda: self.table.choose_next(1))
@@ -86,7 +96,13 @@ class FindingsPane(Pane):
         self._chips = {kind: SeverityChip(kind) for kind in WORST_FIRST}
         for chip in self._chips.values():
             chip.toggled.connect(self._filter)
-        self._chip_row = wrapped_row(*self._chips.values(), None, self._mend, gap=8, margins=(12, 5, 8, 5))
+        self._time_button = Button("", "pill", "close")
+        self._time_button.setObjectName("findings.time")
+        self._time_button.setToolTip(tr("Show the findings of all times again"))
+        self._time_button.clicked.connect(lambda: self._show_time(None))
+        self._time_button.hide()
+        chips = (*self._chips.values(), self._time_button)
+        self._chip_row = wrapped_row(*chips, None, self._mend, gap=8, margins=(12, 5, 8, 5))
         self.table = RecordView("findings.table", finding_kind())
         self.table.setAccessibleName(tr("Findings"))
         self.table.rowChosen.connect(self._row_chosen)
@@ -110,8 +126,9 @@ class FindingsPane(Pane):
         self.incident.placeRequested.connect(self.placeRequested)
         self.incident.reportRequested.connect(self.reportRequested)
         self.incident.statusText.connect(self.statusMessage)
-        fill(outer, (self.strip, self.incident, splitter(True, (upper, 416), (self.recovery, 400))))
-        outer.setStretch(2, 1)
+        body = splitter(True, (upper, 416), (self.recovery, 400))
+        fill(outer, (self.strip, self._histogram_room, self.incident, body))
+        outer.setStretch(3, 1)
         self.lead = self.table
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
@@ -119,6 +136,7 @@ class FindingsPane(Pane):
     def use(self, settings: Settings) -> None:
         """Take the form in which the incident was last shown, and the place of the bench of repairs."""
         self.incident.settings = self._settings = settings
+        self.times.use(settings)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
@@ -127,6 +145,9 @@ class FindingsPane(Pane):
         super().set_session(session)
         self.model.open(self._checked_store())
         self._survey.set_session(session)
+        self.times.set_session(session)
+        if session is not None:
+            self.times.show("")
         self.recovery.set_session(session)
         self.incident.set_session(session)
         self._show_rows()
@@ -174,13 +195,14 @@ class FindingsPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.table, self.detail.hex, self.recovery.plan, self.recovery.files
+        return self.histogram, self.table, self.detail.hex, self.recovery.plan, self.recovery.files
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Checking, the preview, copying and stepping."""
         return {
             **table_commands(self, lambda: self.table, "findings.jsonl"),
             "check.run": self.check,
+            "view.histogram": self.times.toggle,
             "repair.show": self.show_repairs,
             **self.recovery.commands(),
             "problem.next": lambda: self.table.choose_next(1),
@@ -264,6 +286,19 @@ class FindingsPane(Pane):
         self.model.show_only([kind for kind, chip in self._chips.items() if chip.isChecked()])
         self._show_rows()
 
+    def _show_time(self, time: tuple[int, int] | None) -> None:
+        """Show only the findings of a time that was chosen in the histogram; None shows all."""
+        self.model.show_time(time)
+        self._time_button.setText(f"{moment(time[0])} – {clock(time[1])}" if time is not None else "")
+        self._time_button.setVisible(time is not None)
+        self._show_rows()
+
+    def _bar_chosen(self, offset: int) -> None:
+        """Choose the first finding of a bar."""
+        row = self.model.row_at(offset)
+        if row is not None:
+            self.table.go_to(row)
+
     def _followed(self, place: object) -> None:
         """Follow a link: to the place of a finding, or to the consequences of a cause."""
         if isinstance(place, ToggleConsequences):
@@ -288,6 +323,10 @@ class FindingsPane(Pane):
     def _show_rows(self) -> None:
         model, chosen = self.model, self.table.current_row()
         model.set_store(self._checked_store())
+        self.histogram.finding_model.set_findings(model.findings)
+        self._histogram_room.setVisible(any(log_offset(finding) is not None for finding in model.findings))
+        self.histogram.look_again()
+        self._time_button.setVisible(model.time is not None)
         self.table.set_rows(list(model.rows))
         for kind, chip in self._chips.items():
             count = model.count_of(kind)
@@ -306,6 +345,7 @@ class FindingsPane(Pane):
     def _show_state(self) -> None:
         self.model.store = self._checked_store()
         self._run.setEnabled(self.session is not None and not self.model.running)
+        self._run.setToolTip(tr("The check is running.") if self.model.running else "")
         self._mend.setVisible(self.session is not None and can_mend(self.session.findings))
         self._head.set_note(self.model.head_note())
         self._show_table_state()

@@ -81,6 +81,14 @@ def place_text(finding: Finding) -> str:
     return Path(finding.file or "").name
 
 
+def log_offset(finding: Finding) -> int | None:
+    """Return the place of a finding in the log: its own, or that of the message which its entry names."""
+    if finding.file and finding.offset is not None and is_in_log(Path(finding.file)):
+        return finding.offset
+    offset = finding.evidence.get("physicalOffset")
+    return offset if isinstance(offset, int) and offset >= 0 else None
+
+
 def is_in_log(file: Path) -> bool:
     """Return True for a file of the commit log: its name is a number and its folder is of no other kind."""
     other_folders = {"consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "timerlog"}

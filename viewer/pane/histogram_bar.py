@@ -29,8 +29,8 @@ class HistogramBar(QObject):
     narrowed = Signal(str, str)
     offsetRequested = Signal(object)
 
-    def __init__(self, name: str) -> None:
-        self.strip = TimeHistogram(name)
+    def __init__(self, name: str, strip: TimeHistogram | None = None) -> None:
+        self.strip = strip if strip is not None else TimeHistogram(name)
         super().__init__(self.strip)
         _bars.add(self)
         self.feed = HistogramFeed(self.strip)

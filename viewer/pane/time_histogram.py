@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, words
 from viewer.look.formats import span
 from viewer.look.theme import C, dark, mono, px, theme, ui
 from viewer.look.topic_colours import colours_of
@@ -61,9 +61,14 @@ class TimeHistogram(Canvas):
     shown = Signal()
     hidden = Signal()
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, tr("Time histogram"), HEIGHT, Qt.FocusPolicy.StrongFocus, followed=False)
-        self.model = HistogramModel()
+    first_words = words("Go to its first message")
+    filter_words = words("Filter by the time of this bar")
+    has_bytes = True
+    """True if the bars can show bytes, too."""
+
+    def __init__(self, name: str, model: HistogramModel | None = None, height: int = HEIGHT) -> None:
+        super().__init__(name, tr("Time histogram"), height, Qt.FocusPolicy.StrongFocus, followed=False)
+        self.model = model if model is not None else HistogramModel()
         self._pressed: QPointF | None = None
         self._is_dragged = False
         self.setCursor(Qt.CursorShape.CrossCursor)
@@ -85,6 +90,10 @@ class TimeHistogram(Canvas):
         if not theme.contrast:
             color.setAlphaF(0.7 if dark() else 0.8)
         return color
+
+    def name_of(self, topic: str) -> str:
+        """The name of a part of the bars in the legend."""
+        return topic or tr("other topics")
 
     # -- places
 
@@ -163,7 +172,7 @@ class TimeHistogram(Canvas):
         height = px(TOP)
         has_lines = any(value >= 0 for value in self.model.shown.p50)
         entries = [(name, C(role), True) for name, role in LINES] if has_lines else []
-        entries += [(topic or tr("other topics"), self.color_of(topic), False) for topic in self.model.shown.topics]
+        entries += [(self.name_of(topic), self.color_of(topic), False) for topic in self.model.shown.topics]
         for name, color, is_line in entries:
             text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, px(150))
             width = px(12) + metrics.horizontalAdvance(text)
@@ -218,12 +227,12 @@ class TimeHistogram(Canvas):
                     points += [QPointF(ends[0], y), QPointF(ends[1], y)]
         p.restore()
         p.setFont(mono(10))
-        words = span(max(slowest, 10))
-        width = QFontMetrics(p.font()).horizontalAdvance(words)
+        slowest_words = span(max(slowest, 10))
+        width = QFontMetrics(p.font()).horizontalAdvance(slowest_words)
         box = QRectF(room.right() - width - px(4), room.top(), width + px(4), px(13))
         p.fillRect(box, C("pane", 0.8))
         p.setPen(C("accent"))
-        p.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), words)
+        p.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), slowest_words)
 
     def _paint_ticks(self, p: QPainter, room: QRectF) -> None:
         p.setFont(mono(10))
@@ -354,9 +363,9 @@ class TimeHistogram(Canvas):
         menu = QMenu(self)
         menu.setObjectName(f"{self.objectName()}.menu")
         chosen = model.brush or ((bar.begin, bar.end) if bar is not None else None)
-        name = tr("Filter by the chosen range") if model.brush is not None else tr("Filter by the time of this bar")
+        name = tr("Filter by the chosen range") if model.brush is not None else tr(self.filter_words)
         menu.addAction(name, lambda: self._filter_by(chosen)).setEnabled(chosen is not None)
-        first = menu.addAction(tr("Go to its first message"), lambda: bar and self.offsetChosen.emit(bar.first))
+        first = menu.addAction(tr(self.first_words), lambda: bar and self.offsetChosen.emit(bar.first))
         first.setEnabled(bar is not None)
         menu.addAction(tr("Take the last range back"), self.undoRequested.emit)
         menu.addSeparator()
@@ -364,11 +373,13 @@ class TimeHistogram(Canvas):
         menu.addAction(tr("Zoom out"), lambda: self._zoom(ZOOM)).setEnabled(model.is_zoomed)
         menu.addAction(tr("Show the whole time"), self.show_all).setEnabled(model.is_zoomed)
         menu.addSeparator()
-        bytes_action = menu.addAction(tr("Bytes instead of messages"))
-        bytes_action.setCheckable(True)
-        bytes_action.setChecked(model.shows_bytes)
-        bytes_action.toggled.connect(self.set_bytes)
-        menu.addAction(tr("Copy the bars as a table"), lambda: QGuiApplication.clipboard().setText(model.markdown()))
+        if self.has_bytes:
+            bytes_action = menu.addAction(tr("Bytes instead of messages"))
+            bytes_action.setCheckable(True)
+            bytes_action.setChecked(model.shows_bytes)
+            bytes_action.toggled.connect(self.set_bytes)
+            table = tr("Copy the bars as a table")
+            menu.addAction(table, lambda: QGuiApplication.clipboard().setText(model.markdown()))
         return menu
 
     def _filter_by(self, part: tuple[int, int] | None) -> None:
@@ -428,7 +439,7 @@ class TimeHistogram(Canvas):
 
     def set_bytes(self, on: bool) -> None:
         """Make the bars as high as their bytes, or as their number of messages."""
-        self.model.shows_bytes = on
+        self.model.shows_bytes = on and self.has_bytes
         self.look_again()
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -615,8 +615,9 @@ class RequestsPane(Pane):
         self.record.setAccessibleName(self.record.text())
         self.pause.setEnabled(source_status.kind in {"live", "paused"})
         self.pause.setChecked(source_status.kind == "paused")
-        self.export.setEnabled(bool(log.stored_count))
-        self.again.setEnabled(bool(log.stored_count))
+        for button in (self.export, self.again):
+            button.setEnabled(bool(log.stored_count))
+            button.setToolTip("" if log.stored_count else tr("Record requests or open a recording first."))
         name, where, stored = card_words(log, source_status)
         self.card_name.setText(name)
         self.card_where.setText(where)

@@ -14,12 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import theme
 from viewer.shell import command_handlers as do
 from viewer.shell.command_handlers import Parts
+from viewer.shell.command_needs import STORE, need_of
 from viewer.shell.menu_strip import Menu, MenuLine
 from viewer.shell.tab_window import move_to_own_window
 from viewer.shell.views import BY_COMMAND, BY_KIND, VIEWS
@@ -1142,15 +1143,6 @@ COMMANDS = (
         noted=False,
     ),
     Command(
-        "cluster.mine",
-        words("The cluster is mine, or not any more…"),
-        "Analyse",
-        IN_FRONT,
-        needs=False,
-        tip=words("Only on a cluster that is yours, the window can send and change offsets"),
-        noted=False,
-    ),
-    Command(
         "cluster.browse",
         words("Messages of a topic…"),
         "Analyse",
@@ -1161,6 +1153,16 @@ COMMANDS = (
         noted=False,
     ),
     Command(
+        "cluster.mine",
+        words("The cluster is mine, or not any more…"),
+        "Analyse",
+        IN_FRONT,
+        needs=False,
+        tip=words("Only on a cluster that is yours, the window can send and change offsets"),
+        noted=False,
+        submenu=words("Act on the cluster"),
+    ),
+    Command(
         "cluster.send",
         words("Send a message…"),
         "Analyse",
@@ -1169,6 +1171,7 @@ COMMANDS = (
         needs=False,
         tip=words("On a cluster that you declared to be yours"),
         noted=False,
+        submenu=words("Act on the cluster"),
     ),
     Command(
         "cluster.offsets",
@@ -1179,6 +1182,7 @@ COMMANDS = (
         needs=False,
         tip=words("On a cluster that you declared to be yours"),
         noted=False,
+        submenu=words("Act on the cluster"),
     ),
     Command(
         "cluster.lessons",
@@ -1554,6 +1558,14 @@ def draw_icons(actions: Mapping[str, QAction]) -> None:
             actions[command.id].setIcon(icon(command.icon, "text2", 18))
 
 
+def need_of_key(actions: Mapping[str, QAction], event: QKeyEvent) -> str:
+    """Return what the disabled command of a key needs; "" if the key has none."""
+    keys = QKeySequence(event.keyCombination())
+    return next(
+        (action.toolTip() for action in actions.values() if keys in action.shortcuts() and not action.isEnabled()), ""
+    )
+
+
 LISTED_IF_ENABLED = frozenset(("store.dropConfig",))
 """Commands of rare states: they would only be grey in the menu of everybody else."""
 
@@ -1596,7 +1608,9 @@ def enable_actions(parts: Parts) -> None:
         action = window.actions_by_id[command.id]
         action.setVisible(enabled or command.always_shown or _belongs_in_menu(command, front))
         action.setEnabled(enabled)
-    window.top.back.setEnabled(able["go.back"])
-    window.rail.set_able([view.kind for view in VIEWS if view.alone] if window.session is None else None)
-    window.top.forward.setEnabled(able["go.forward"])
+        action.setToolTip(
+            tr(command.tip or command.text) if enabled else need_of(window, command.id, needs_store=command.needs)
+        )
+    window.rail.set_able([view.kind for view in VIEWS if view.alone] if window.session is None else None, tr(STORE))
+    window.top.show_history(window.actions_by_id["go.back"], window.actions_by_id["go.forward"])
     parts.lab.show_access()

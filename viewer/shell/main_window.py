@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from PySide6.QtCore import QChildEvent, QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QDropEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QCloseEvent, QDropEvent, QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
@@ -29,7 +29,15 @@ from viewer.runtime.places import History, Place, Search, UnknownPlace
 from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession, straight_path
 from viewer.shell.command_handlers import Parts, open_dropped, tick, wire
-from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
+from viewer.shell.commands import (
+    draw_icons,
+    enable_actions,
+    in_words,
+    make_actions,
+    menus_of,
+    need_of_key,
+    retranslate_actions,
+)
 from viewer.shell.crumbs import crumbs_of, siblings
 from viewer.shell.error_page import error_page
 from viewer.shell.lab_stores import WindowLab
@@ -126,6 +134,7 @@ class MainWindow(QMainWindow):
         self.pages.setObjectName("pages")
         self.strip = MenuStrip(menus_of(self.actions_by_id), lambda: self.settings.recent)
         follow(self.strip, lambda: draw_icons(self.actions_by_id))
+        self.strip.statusText.connect(self._say_need)
         self.setMenuWidget(self.strip)
         self.top = TopBar(lambda number, place: siblings(number, place, self.session))
         self.unread, self.patched, self.tied = StateLine(), StateLine(), StateLine()
@@ -487,6 +496,19 @@ class MainWindow(QMainWindow):
         self.enable()
 
     # ---- words and commands ------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Say what a command needs if the key of a disabled one is pressed."""
+        need = need_of_key(self.actions_by_id, event)
+        if need:
+            self.say(need)
+        else:
+            super().keyPressEvent(event)
+
+    def _say_need(self, need: str) -> None:
+        """Show what the highlighted command of a menu needs, then the view's own sentence again."""
+        pane = self.panes.get(self.view)
+        self.say(need or (pane.status() if pane is not None and (self.session is not None or self.alone) else ""))
 
     def say(self, words: str) -> None:
         """Show a sentence in the status bar."""

@@ -52,15 +52,19 @@ def _hide_empty(submenus: Iterable[QMenu]) -> None:
 
 
 class MenuStrip(ThemedPanel):
-    """The menus, and at the right the store's access mode and path. ``storeRequested(path)`` from Open recent."""
+    """The menus, and at the right the store's access mode and path. ``storeRequested(path)`` from Open recent.
+
+    ``statusText(words)`` says what a highlighted grey command needs; "" once it is not highlighted any more.
+    """
 
     storeRequested = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self, menus: Sequence[Menu], recent_stores: Callable[[], Sequence[RecentStore]] = tuple) -> None:
         super().__init__("window")
         self.setObjectName("menuStrip")
         self._slim = self._is_patched = False
-        self._path = ""
+        self._path = self._need = ""
         self._recent_stores = recent_stores
         self.bar = QMenuBar()
         self.bar.setNativeMenuBar(False)
@@ -104,7 +108,16 @@ class MenuStrip(ThemedPanel):
                 self._recent.aboutToShow.connect(self._fill_recent)
         self._submenus += submenus.values()
         menu.aboutToShow.connect(lambda: _hide_empty(submenus.values()))
+        menu.aboutToHide.connect(lambda: self._say_need(None))
+        for shown_menu in (menu, *submenus.values()):
+            shown_menu.hovered.connect(self._say_need)
         return menu
+
+    def _say_need(self, action: QAction | None) -> None:
+        need = action.toolTip() if action is not None and not action.isEnabled() and action.menu() is None else ""
+        if need != self._need:
+            self._need = need
+            self.statusText.emit(need)
 
     def _fill_recent(self) -> None:
         """List the last opened stores by their paths."""

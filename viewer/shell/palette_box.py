@@ -23,7 +23,10 @@ WIDTH, ROW, HEAD, MAX_LINES = 720, 34, 26, 12
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the palette: name, note, keys, and the action to run."""
+    """A line of the palette: name, note, keys, and the action to run.
+
+    One that is not ``enabled`` is grey; its note and its action say what it needs.
+    """
 
     section: str
     icon: str
@@ -261,8 +264,7 @@ class PaletteBox(QWidget):
 
     def _do(self, entry: Entry) -> None:
         self.dismiss()
-        if entry.enabled:
-            entry.work()
+        entry.work()
 
     def _fit(self) -> None:
         window = self.parentWidget()

@@ -51,19 +51,20 @@ def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
         )
         if best_rank is not None:
             action = window.actions_by_id[command.id]
+            enabled, need = action.isEnabled(), action.toolTip()
             ranked.append(
                 (
-                    not action.isEnabled(),
+                    not enabled,
                     best_rank,
                     number,
                     Entry(
                         tr("Commands"),
                         command.icon,
                         words,
-                        command.id,
+                        command.id if enabled else need,
                         key_caps(command.keys[0]) if command.keys else "",
-                        action.trigger,
-                        action.isEnabled(),
+                        action.trigger if enabled else partial(window.say, need),
+                        enabled,
                     ),
                 )
             )

@@ -25,7 +25,8 @@ class RailButton(QAbstractButton):
         self.setObjectName(f"rail.{view}")
         self.setText(text)
         self.setAccessibleName(text)
-        self.setToolTip(f"{text}   {keys}" if keys else text)
+        self.tip = f"{text}   {keys}" if keys else text
+        self.setToolTip(self.tip)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
@@ -118,10 +119,11 @@ class Rail(ThemedPanel):
         for name, button in self.buttons.items():
             button.setChecked(name == view)
 
-    def set_able(self, views: Collection[str] | None) -> None:
-        """Enable only these views, or all of them for None."""
+    def set_able(self, views: Collection[str] | None, need: str) -> None:
+        """Enable only these views, or all of them for None; the tips of the others say what they need."""
         for name, button in self.buttons.items():
             button.setEnabled(views is None or name in views)
+            button.setToolTip(button.tip if button.isEnabled() else need)
 
     def set_slim(self, slim: bool) -> None:
         """Show icons only if the window is narrow."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from viewer.look.assets import tr
@@ -108,6 +108,15 @@ class TopBar(ThemedPanel):
 
     def _fit(self) -> None:
         self.setFixedHeight(px(44))
+
+    def show_history(self, back: QAction, forward: QAction) -> None:
+        """Enable the arrows as their commands are; the tip of a grey one says what it needs."""
+        for button, action, tip in (
+            (self.back, back, f"{tr('Back')}   Alt+←"),
+            (self.forward, forward, f"{tr('Forward')}   Alt+→"),
+        ):
+            button.setEnabled(action.isEnabled())
+            button.setToolTip(tip if action.isEnabled() else action.toolTip())
 
     @staticmethod
     def _tool(icon: str, name: str, tip: str, keys: str) -> ToolButton:
