@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, words
 from viewer.look.field_words import explained
 from viewer.look.help_pages import reference_title
 from viewer.look.theme import px
@@ -38,7 +38,11 @@ from viewer.widgets.cell_filter import CONDITION_KINDS
 from viewer.widgets.columns import Record, RecordKind, elsewhere
 from viewer.widgets.drawn_marks import DrawnMark
 from viewer.widgets.row_commands import (
+    BYTES,
+    COPY,
     FILTER,
+    FOLLOW,
+    KEEP,
     NEEDS_STORE,
     NO_STORE,
     NO_TERM,
@@ -159,6 +163,17 @@ def do(parent: QWidget, doer: RowActions | None, command: str, facts: Facts) -> 
         doer.do(command, facts)
 
 
+SUBMENUS = {
+    FOLLOW: words("Follow"),
+    KEEP: words("Keep and colour"),
+    COPY: words("Copy as"),
+    BYTES: words("Bytes and changes"),
+}
+"""Submenus with the further commands of a part: nobody finds a command in a menu of more than fifteen lines."""
+FIRST_LINES = {FOLLOW: 1, KEEP: 1, COPY: 1, BYTES: 0}
+"""Commands of these parts that stand in the menu itself."""
+
+
 def add_row_commands(
     menu: QMenu, facts: Facts, run: Run, doer: RowActions | None, filters: Callable[[QMenu], object] | None
 ) -> None:
@@ -178,11 +193,16 @@ def add_row_commands(
                 filters(menu)
             else:
                 _add(menu, "filter.only", tr("Only this value"), NO_TERM if facts.term is None else NO_STORE)
-        for command in commands:
-            if command.part == part:
-                reason = command.without(facts) or (NO_STORE if command.id in NEEDS_STORE and doer is None else "")
-                action = _add(menu, command.id, tr(name_of(command, facts.kind)), reason)
-                action.triggered.connect(partial(run, command.id, facts))
+        part_menu, part_commands = menu, [command for command in commands if command.part == part]
+        first_lines = FIRST_LINES.get(part, len(part_commands))
+        for number, command in enumerate(part_commands):
+            if number == first_lines < len(part_commands) - 1:
+                part_menu = menu.addMenu(tr(SUBMENUS[part]))
+                part_menu.setToolTipsVisible(True)
+                _tell_reasons(part_menu, doer)
+            reason = command.without(facts) or (NO_STORE if command.id in NEEDS_STORE and doer is None else "")
+            action = _add(part_menu, command.id, tr(name_of(command, facts.kind)), reason)
+            action.triggered.connect(partial(run, command.id, facts))
 
 
 def _add(menu: QMenu, name: str, text: str, reason: str) -> QAction:
@@ -240,18 +260,18 @@ def _tell_reasons(menu: QMenu, doer: RowActions | None) -> None:
 
 def _add_filters(view: MenuTable, menu: QMenu, facts: Facts) -> None:
     """Add the filter actions for a cell's condition: on this table if it is filtered, else on the log."""
-    if not view.filters:
-        menu = menu.addMenu(tr("In the log"))
-    add_terms(menu, facts.term or "", lambda action_name, term: use_term(view, action_name, term))
+    log_menu = None if view.filters else menu.addMenu(tr("In the log"))
+    add_terms(menu, facts.term or "", lambda action_name, term: use_term(view, action_name, term), log_menu)
 
 
-def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None:
-    """Add every way to use a condition as an action that calls ``use(action_name, term)``."""
+def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object], submenu: QMenu | None = None) -> None:
+    """Add every way to use a condition as an action that calls ``use(action_name, term)``: the first to ``menu`` and
+    the others to a submenu, or all to ``submenu``.
+    """
     shown = (term if len(term) <= 60 else term[:59] + "…").replace("&", "&&")
-    submenu = None
-    for action_name, text in CONDITION_KINDS:
-        if action_name in {"and", "prepare"}:
-            submenu = menu.addMenu(tr("Add to the filter")) if action_name == "and" else None
+    for number, (action_name, text) in enumerate(CONDITION_KINDS):
+        if number == 1 and submenu is None:
+            submenu = menu.addMenu(tr("Filter by this value"))
         action = (submenu or menu).addAction(tr(text, term=shown), partial(use, action_name, term))
         action.setObjectName(f"filter.{action_name}")
 

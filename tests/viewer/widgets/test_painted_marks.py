@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Callable
 
 import pytest
+from menu_actions import actions_in
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
@@ -211,7 +212,9 @@ def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) ->
     assert actual_mark is not None
     menu = menu_by_key(widget)
     named = [
-        action.objectName() for action in menu.actions() if action.objectName() and "filter" not in action.objectName()
+        action.objectName()
+        for action in actions_in(menu)
+        if action.objectName() and "filter" not in action.objectName()
     ]
     assert named == [command.id for command in row_commands_of(actual_mark[0].facts.kind)]
     menu.close()

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 from many_entries import Entries
+from menu_actions import actions_in
 from PySide6.QtCore import QPointF
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.inspection.file_map import FileMap, MapCell
 from engine.query import parse
@@ -21,8 +22,8 @@ from viewer.space.file_strip import FileStrip
 from viewer.space.space_line import Block, SpaceLine
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import LineFile, LinePin, LogLine
-from viewer.widgets.record_menu import ExplainBox, build_menu, words_of
-from viewer.widgets.row_commands import row_commands_of
+from viewer.widgets.record_menu import ExplainBox, add_row_commands, add_terms, build_menu, words_of
+from viewer.widgets.row_commands import PARTS_OF, Facts, row_commands_of
 from viewer.widgets.ruler import Ruler, RulerFlag, RulerView
 
 
@@ -41,7 +42,7 @@ def test_the_menu_offers_links_copies_and_filters(entries):
         "Open in a window of its own",
     ]
     assert next(a for a in menu.actions() if a.objectName() == "copy.cell").isEnabled()
-    trace = next(a for a in menu.actions() if a.objectName() == "follow.trace")
+    trace = next(a for a in actions_in(menu) if a.objectName() == "follow.trace")
     assert not trace.isEnabled()
     assert trace.toolTip() == "This row names no key."
     terms = []
@@ -49,6 +50,21 @@ def test_the_menu_offers_links_copies_and_filters(entries):
     next(a for a in menu.actions() if a.text().startswith("Only physicalOffset")).trigger()
     assert terms == [("only", f"physicalOffset = {row.physical_offset}")]
     menu.deleteLater()
+
+
+def test_no_menu_of_a_row_or_mark_has_more_than_fifteen_lines(themed_app):
+    """The menu of a message had 26 lines: nobody finds a command in such a list."""
+    lengths = {}
+    for kind in PARTS_OF:
+        menu = QMenu()
+        term = Facts(kind, term='topic = "Orders"')
+        add_row_commands(menu, term, lambda *_: None, None, lambda menu: add_terms(menu, "a = 1", lambda *_: None))
+        shown = [action for action in actions_in(menu) if action.objectName() and "filter." not in action.objectName()]
+        assert [action.objectName() for action in shown] == [command.id for command in row_commands_of(kind)]
+        menus = [menu, *menu.findChildren(QMenu)]
+        assert all(len(submenu.actions()) > 1 for submenu in menus)
+        lengths[kind] = max(sum(not action.isSeparator() for action in each.actions()) for each in menus)
+    assert {kind: length for kind, length in lengths.items() if length > 15} == {}
 
 
 def facts(field: str) -> Any:
