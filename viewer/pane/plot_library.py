@@ -1,12 +1,16 @@
 """Imports pyqtgraph when a plot needs it first: on the loop's thread, in steps.
 
-A plain import takes 0.2 s, most of it for the types of all Qt classes, whose names pyqtgraph copies. These types
-are made before, some dozens a step. The import itself is then a step of 60 ms.
+A plain import takes 0.2 s and more, most of it for the types of all Qt classes, whose names pyqtgraph copies. These
+types are made before, some dozens a step. Then the statements of the package itself run one by one: they import its
+modules, and all of them in one step made a click wait for half a second.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import QObject, QTimer
@@ -41,7 +45,27 @@ def _import_steps() -> Iterator[None]:
     yield
     importlib.import_module("pydoc")
     yield
-    importlib.import_module("pyqtgraph")
+    yield from _import_by_statements("pyqtgraph")
+
+
+def _import_by_statements(name: str) -> Iterator[None]:
+    """Import a package, one statement of its own module a step. Without its source, all in one step."""
+    spec = importlib.util.find_spec(name)
+    get_source = getattr(spec.loader, "get_source", None) if spec is not None and name not in sys.modules else None
+    source = get_source(name) if get_source is not None else None
+    if spec is None or spec.loader is None or source is None:
+        importlib.import_module(name)
+        return
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    try:
+        for statement in ast.parse(source).body:
+            code = compile(ast.Module([statement], []), spec.origin or name, "exec", dont_inherit=True)
+            exec(code, package.__dict__)  # noqa: S102 (the installed package's own statement, as an import runs it)
+            yield
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
 
 
 class PlotLibrary:

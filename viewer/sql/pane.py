@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from viewer.runtime.settings import Settings
 
 ASK, EXPORT, VOCABULARY = (f"viewer.sql.sql_work:{name}" for name in ("ask", "export", "vocabulary"))
+LOAD_PLOTS_AFTER_MS = 1000
+"""Time after which an idle view loads the plots."""
 ROWS, CHART, PLAN = "rows", "chart", "plan"
 FORMS = (
     ("csv", words("CSV: one line a row")),
@@ -197,9 +199,10 @@ class SqlPane(Pane):
         self._show_states()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Read the words of questions when the view is first opened."""
+        """Read the words of questions, and what charts need while the user writes a question."""
         super().showEvent(event)
         self._read_words()
+        QTimer.singleShot(LOAD_PLOTS_AFTER_MS, self, lambda: plot_library.load(self, lambda: None))
         self._show_states()
 
     def retheme(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 
 import pytest
@@ -55,6 +56,26 @@ def test_a_failed_import_is_reported_and_can_be_retried(run, monkeypatch):
     run(drive())
     assert [str(error) for error in errors] == ["no OpenGL", "no OpenGL"]
     assert not library.loaded
+
+
+def test_a_package_is_imported_one_statement_a_step(tmp_path, monkeypatch):
+    """The import of pyqtgraph was one step of half a second: the first chart in SQL held the window up."""
+    (tmp_path / "stepwise").mkdir()
+    (tmp_path / "stepwise" / "__init__.py").write_text("from .part import value\nsum_of_both = value + 1\n")
+    (tmp_path / "stepwise" / "part.py").write_text("value = 41\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    steps = module._import_by_statements("stepwise")
+    next(steps)
+    package = sys.modules["stepwise"]
+    assert package.value == 41
+    assert not hasattr(package, "sum_of_both")
+    assert list(steps) == [None]
+    assert package.sum_of_both == 42
+    assert list(module._import_by_statements("stepwise")) == [], "it is imported already"
+    (tmp_path / "broken_package.py").write_text("value = 1\nraise ImportError('no OpenGL')\n")
+    with pytest.raises(ImportError, match="no OpenGL"):
+        list(module._import_by_statements("broken_package"))
+    assert "broken_package" not in sys.modules, "another try begins anew"
 
 
 def test_a_thread_is_refused():
