@@ -14,7 +14,6 @@ from walker import Run, Walker
 from viewer.runtime.settings import RecentStore
 from viewer.shell import workspace
 from viewer.shell.tour import STEPS, Tour
-from viewer.shell.welcome import TOUR
 
 pytestmark = pytest.mark.journey
 
@@ -42,12 +41,12 @@ def test_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, orders: 
 
 
 def test_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
-    assert tuple(step.title for step in STEPS) == TOUR
+    assert len(STEPS) == 5
 
     async def walk() -> None:
         window = walker.window
         window.show_welcome()
-        walker.find(QPushButton, "welcome.tour").click()
+        walker.press(walker.find(QWidget, "welcome.tour"), Qt.Key.Key_Return)
         await walker.until(
             lambda: window.session is not None and window.findChild(Tour, "tour") is not None, "it begins"
         )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal, SignalInstance
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
@@ -56,14 +56,7 @@ if TYPE_CHECKING:
 
 
 WIDTH, LEFT, LOW = 1216, 772, 800
-TOUR = (
-    words("Read a message down to its bytes"),
-    words("Follow a key through the index"),
-    words("See why a message was not consumed"),
-    words("Find the damage, see what recovery would do"),
-    words("Cut the power of a lab store"),
-)
-"""The steps of the guided tour, as the page lists them."""
+ICONS = {"cluster": "cluster", "ssh": "open", "tour": "tour", "lab": "lab", "help": "file"}
 MONTHS = (
     words("January"),
     words("February"),
@@ -204,7 +197,8 @@ class WelcomePage(QScrollArea):
     """The page that a window without a store shows.
 
     ``storeChosen(path)``, ``sampleChosen(sample)``, ``openRequested()``, ``clearRequested()``, ``pinRequested(path)``,
-    ``tourRequested()``.
+    ``clusterRequested()`` for a running broker, ``sshRequested()`` for a store on another machine, ``tourRequested()``,
+    ``labRequested()``, ``helpRequested()``.
     """
 
     storeChosen = Signal(str)
@@ -214,6 +208,9 @@ class WelcomePage(QScrollArea):
     pinRequested = Signal(str)
     tourRequested = Signal()
     labRequested = Signal()
+    clusterRequested = Signal()
+    sshRequested = Signal()
+    helpRequested = Signal()
 
     def __init__(self, recent: Sequence[RecentStore], samples: Sequence[Sample]) -> None:
         super().__init__()
@@ -243,7 +240,7 @@ class WelcomePage(QScrollArea):
         )
         layout.addWidget(row(Logo(72), column(Label("Storescope", 28, "text", 600), title, gap=2), gap=20))
         layout.addSpacing(px(28))
-        left_column = column(self._drop_zone(), 12, *self._recent(recent), None, gap=8)
+        left_column = column(self._drop_zone(), 4, self._elsewhere(), 12, *self._recent(recent), None, gap=8)
         middle = QHBoxLayout()
         middle.setSpacing(px(32))
         middle.addWidget(left_column, LEFT)
@@ -289,6 +286,39 @@ class WelcomePage(QScrollArea):
         layout.addWidget(row(Glyph("open", "accent", 28), 4, drop_words, None, button, Key("Ctrl O"), gap=10))
         layout.addWidget(promise)
         return self.drop
+
+    def _elsewhere(self) -> QWidget:
+        """The two cards for what is not on this disk."""
+        cards = (
+            (
+                "cluster",
+                tr("A running broker…"),
+                tr("Its queues, groups and lag, read-only"),
+                self.clusterRequested,
+            ),
+            (
+                "ssh",
+                tr("A store on another machine…"),
+                tr("Over ssh; nothing is copied, only reads"),
+                self.sshRequested,
+            ),
+        )
+        pair = row(*(self._card(name, ICONS[name], *texts) for name, *texts in cards), gap=12)
+        for number in range(len(cards)):
+            pair.box.setStretch(number, 1)
+        return pair
+
+    @staticmethod
+    def _card(name: str, icon: str, title: str, text: str, chosen: SignalInstance) -> Card:
+        """A card with an icon, a title and a sentence, that a click or Enter chooses."""
+        texts = column(Label(title, 13, "text", 600), Label(text, 12, "text2", wrap=True), gap=2)
+        line = row(Glyph(icon, "accent", 20), texts, gap=10, margins=(14, 10, 14, 10))
+        line.box.setStretch(1, 1)
+        pick = ChoosablePart(line)
+        pick.setObjectName(f"welcome.{name}")
+        pick.setAccessibleName(f"{title}, {text}")
+        pick.picked.connect(chosen)
+        return Card(pick, pad=1)
 
     def _recent(self, recent: Sequence[RecentStore]) -> list[QWidget]:
         if not recent:
@@ -337,7 +367,7 @@ class WelcomePage(QScrollArea):
         for sample in samples:
             head = row(Label(tr(sample.title), 13, "text", 600), Chip(sample.state, tr(sample.word)), None, gap=8)
             pick = ChoosablePart(
-                column(head, Label(tr(sample.text), 12, "text2", wrap=True), gap=5, margins=(14, 14, 14, 14))
+                column(head, Label(tr(sample.text), 12, "text2", wrap=True), gap=4, margins=(14, 10, 14, 10))
             )
             pick.setObjectName(f"welcome.sample.{sample.name}")
             pick.setAccessibleName(f"{tr(sample.title)}, {tr(sample.text)}")
@@ -345,31 +375,19 @@ class WelcomePage(QScrollArea):
             parts.append(Card(pick, pad=1))
         if not samples:
             parts.append(Card(Label(tr("No sample store is installed."), 12, "text2"), pad=14))
-        lines = [_numbered(n, tr(title)) for n, title in enumerate(TOUR, 1)]
-        start = Button(tr("Start the tour"))
-        start.setObjectName("welcome.tour")
-        start.clicked.connect(self.tourRequested)
-        minutes = Label(tr("4 minutes"), 12, "text3")
-        head = row(Glyph("tour", "accent", 20), Label(tr("Guided tour"), 15, "text", 600), None, minutes, gap=8)
-        lines.append(row(start, None))
-        parts += [6, self._lab(), 6, Card(head, *lines, gap=9, pad=16), None]
-        return column(*parts, gap=10)
-
-    def _lab(self) -> QWidget:
-        lab_words = column(
-            Label(tr("Make a lab store"), 13, "text", 600),
-            Label(
-                tr("Put messages, run a load, cut its power; your own stores are not touched"), 12, "text2", wrap=True
+        parts += [6, Label(tr("First steps"), 15, "text", 600)]
+        steps = (
+            ("tour", tr("Guided tour"), tr("4 minutes: a message, a key, a loss, a power cut"), self.tourRequested),
+            (
+                "lab",
+                tr("Make a lab store"),
+                tr("Put messages, cut its power; your stores are not touched"),
+                self.labRequested,
             ),
-            gap=2,
+            ("help", tr("What each view is for"), tr("One page a view, with pictures"), self.helpRequested),
         )
-        line = row(Glyph("lab", "live", 20), lab_words, gap=10, margins=(14, 12, 14, 12))
-        line.box.setStretch(1, 1)
-        pick = ChoosablePart(line)
-        pick.setObjectName("welcome.lab")
-        pick.setAccessibleName(tr("Make a lab store"))
-        pick.picked.connect(self.labRequested)
-        return Card(pick, pad=1)
+        parts += [self._card(name, ICONS[name], *texts) for name, *texts in steps]
+        return column(*parts, None, gap=10)
 
     def _keys(self) -> QWidget:
         keys = (
@@ -381,10 +399,6 @@ class WelcomePage(QScrollArea):
         parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in keys]
         foot = tr("Storescope {version} · storescope --help does the same in a terminal", version=__version__)
         return row(*parts, None, Label(foot, 12, "text3"), gap=18)
-
-
-def _numbered(number: int, title: str) -> QWidget:
-    return row(Label(f"{number}", 13, "accent", 600), Label(title, 13, "text"), None, gap=10)
 
 
 def _when(ms: int) -> str:
@@ -436,6 +450,9 @@ def welcome_page(window: MainWindow) -> QWidget:
     page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
     page.openRequested.connect(window.actions_by_id["store.open"].trigger)
     page.labRequested.connect(window.actions_by_id["lab.create"].trigger)
+    page.clusterRequested.connect(window.actions_by_id["view.cluster"].trigger)
+    page.sshRequested.connect(window.actions_by_id["store.openOverSsh"].trigger)
+    page.helpRequested.connect(lambda: window.workspace.show_help().show_page("views/index.md"))
     page.clearRequested.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
     page.pinRequested.connect(lambda path: (window.settings.pin(path), window.show_welcome()))
     page.tourRequested.connect(window.actions_by_id["help.tour"].trigger)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from viewer.remote.window import RemoteWindow
     from viewer.reports.report_html import Picture
     from viewer.requests.watch import RequestWatch
+    from viewer.shell.help_box import HelpBox
     from viewer.shell.lab_stores import WindowLab
     from viewer.shell.layout import Layout
     from viewer.shell.main_window import MainWindow
@@ -515,11 +516,11 @@ class Workspace:
 
     # ---- help --------------------------------------------------------------------------------------------------------
 
-    def show_help(self, rule: str = "") -> None:
+    def show_help(self, rule: str = "") -> HelpBox:
         """Show the help in a box beside this window, at a rule if one is named."""
         from viewer.shell.help_box import open_help
 
-        open_help(self._window, self._window.command_in_words, rule)
+        return open_help(self._window, self._window.command_in_words, rule)
 
     async def tour(self) -> None:
         """Open the damaged sample and start the five steps of the tour."""

@@ -32,12 +32,18 @@ def units(store: Path) -> list[Unit]:
 
 
 def test_the_samples_have_names_texts_and_small_archives():
-    assert samples.names() == ["orders", "orders-damaged"]
+    assert samples.names() == ["orders", "orders-damaged", "retries-5.5"]
     for item in samples.samples():
         assert item.title
         assert item.text
         assert item.state in ("ok", "error")
         assert (RESOURCES / item.archive).stat().st_size < 1 << 20
+
+
+def test_the_sample_of_5_5_has_messages_that_came_back(cache, unchanged):
+    store_units = units(unchanged(samples.sample("retries-5.5", cache)))
+    assert all(unit.crc == "ok" for unit in store_units)
+    assert {"%RETRY%pricing", "%DLQ%pricing"} <= {unit.topic for unit in store_units}
 
 
 def test_the_healthy_sample_shows_everything_a_broker_does(cache, unchanged):

@@ -34,6 +34,14 @@ def test_recent_stores_and_samples_are_chosen_by_key_except_missing_ones(page, q
     assert chosen == [str(tmp_path), sample.name]
 
 
+def test_a_running_broker_another_machine_and_the_first_steps_are_cards(page, qtbot):
+    chosen = []
+    for name in ("cluster", "ssh", "tour", "lab", "help"):
+        getattr(page, f"{name}Requested").connect(lambda name=name: chosen.append(name))
+        qtbot.keyClick(page.findChild(QWidget, f"welcome.{name}"), Qt.Key.Key_Space)
+    assert chosen == ["cluster", "ssh", "tour", "lab", "help"]
+
+
 def test_a_sample_is_unpacked_once_and_completely(tmp_path):
     sample = next(item for item in samples() if item.name == "orders")
     first_path = unpacked(sample, tmp_path)
