@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -54,6 +56,14 @@ def install_line(module: str) -> str:
     return line_of("")
 
 
+def is_archive() -> bool:
+    """Return True in a self-contained archive: packages that it lacks were left out, and pip is not there either."""
+    folder = Path(sys.prefix)
+    return folder.name == "python" and (folder.parent / "MANIFEST.txt").is_file()
+
+
 def line_of(extra: str) -> str:
     """Return the line that installs the program with ``extra``; "" is the program alone."""
+    if extra not in {"spark", "mcp"} and is_archive():
+        return "the archive with the window has it"
     return f"pip install 'storescope[{extra}]'" if extra else "pip install storescope"

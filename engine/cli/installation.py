@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from engine import __version__, system
 from engine.errors import StoreError, cause_of
-from engine.extras import PACKAGES, line_of
+from engine.extras import PACKAGES, is_archive, line_of
 
 State = Literal["ok", "missing", "problem"]
 FEW_OPEN_FILES = 4096
@@ -80,7 +80,7 @@ def _packages() -> Iterator[Component]:
         if _is_installed(package.module):
             yield Component(group, package.name, "ok", _version_of(package.name))
         else:
-            state: State = "missing" if package.extra else "problem"
+            state: State = "missing" if package.extra or is_archive() else "problem"
             yield Component(group, package.name, state, f"for {package.purpose}", line_of(package.extra))
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from engine.errors import StoreError, UsageError
+from engine.extras import line_of
 from engine.sentences import sentence
 from engine.sql.decoded_units import DECODED_UNITS, decoded_unit_batches
 from engine.sql.relations import RELATIONS, WITH_BODIES, Relation, RelationReader, as_dataset
@@ -191,7 +192,7 @@ def _duckdb() -> Any:
         import pyarrow.dataset  # noqa: F401
     except ImportError as error:
         raise MissingPackages(
-            sentence("SQL needs the package {name}: pip install 'storescope[sql]'", name=error.name or "duckdb")
+            sentence("SQL needs the package {name}: {command}", name=error.name or "duckdb", command=line_of("sql"))
         ) from error
     return duckdb
 

@@ -119,3 +119,13 @@ def test_the_line_of_a_module_is_that_of_its_package() -> None:
     assert install_line("google.protobuf.descriptor_pb2") == "pip install 'storescope[decoders]'"
     assert install_line("PySide6.QtWidgets") == "pip install storescope"
     assert install_line("pyarrow") == "pip install 'storescope[sql]'"
+
+
+def test_a_package_that_an_archive_lacks_is_in_the_archive_with_the_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small archive named ``pip install`` for SQL and the window. It has no pip, and its packages are fixed."""
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "python"))
+    (tmp_path / "MANIFEST.txt").touch()
+    assert line_of("sql") == line_of("") == "the archive with the window has it"
+    assert line_of("spark") == "pip install 'storescope[spark]'"
