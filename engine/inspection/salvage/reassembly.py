@@ -123,7 +123,8 @@ class Reassembly:
         self._head_offsets: list[int] = self._heads.rows[:, _HEAD_OFFSET].tolist()
         self._claimed: dict[int, tuple[list[int], list[int]]] = {}
         self._large_bytes = 0
-        self._pages: dict[tuple[PagePlace, int], bytes] = {}
+        self._pages: dict[tuple[int, int], bytes] = {}
+        """Pages that were read, by their source and position."""
         self._damaged_page_positions: dict[int, list[int]] = {}
         self._joined = np.empty((0, _JOINED_WIDTH), np.int64)
         self._joined_numbers: dict[int, int] = {}
@@ -708,10 +709,10 @@ class Reassembly:
         return data[skip : skip + size]
 
     def _page(self, place: PagePlace, page: int) -> bytes:
-        key = place, page
+        position = page * PAGE_BYTES + place.shift
+        key = place.source, position  # of many units the same few pages are tried
         data = self._pages.get(key)
         if data is None:
-            position = page * PAGE_BYTES + place.shift
             missing = max(-position, 0)
             data = self._sources[place.source].file.read(max(position, 0), max(PAGE_BYTES - missing, 0))
             data = (bytes(missing) + data).ljust(PAGE_BYTES, b"\0")
