@@ -153,3 +153,34 @@ def test_a_crashed_store_and_what_a_real_broker_made_of_it(golden, capsys):
     assert compared["alignment"] == "offsets"
     assert compared["counts"].keys() == {"queue", "index", "checkpoint", "state"}
     assert compared["counts"]["queue"] == {"onlyInB": 501}
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("crash-4.9.8", {"index": {"onlyInA": 3, "onlyInB": 4}}),
+        ("crash-5.4.0", {"index": {"onlyInA": 3, "onlyInB": 2}}),
+        ("crash-flip-5.3.3", {"queue": {"onlyInA": 97}}),
+        ("crash-power-5.3.3", {"queue": {"onlyInB": 1_344}, "index": {"onlyInB": 8_243}}),
+    ],
+)
+def test_what_the_recovery_of_each_release_changed_is_counted(golden, capsys, name, counts):
+    assert main(["diff", str(golden(name)), str(golden(name, "recovered")), "--json"]) == 1
+    compared = records(capsys)[-1]
+    others = {"checkpoint", "state"}
+    assert {part: numbers for part, numbers in compared["counts"].items() if part not in others} == counts
+    assert (compared["alignment"], compared["firstDifference"]) == ("offsets", None)
+
+
+@pytest.mark.parametrize("name", ["clean-4.9.8", "broker-transactions-5.4.0"])
+def test_a_copy_with_smaller_log_files_is_compared_by_message(golden, tmp_path, capsys, name):
+    """Offsets agree up to the end of the first small file only. No message differs, in either direction."""
+    sizes = tmp_path / "broker.conf"
+    sizes.write_text("mappedFileSizeCommitLog=262144")
+    assert main(["copy", str(golden(name)), str(tmp_path / "copy"), "--config", str(sizes), "--quiet"]) == 0
+    capsys.readouterr()
+    for pair in ((golden(name), tmp_path / "copy"), (tmp_path / "copy", golden(name))):
+        main(["diff", *map(str, pair), "--json"])
+        compared = records(capsys)[-1]
+        assert compared["alignment"] == "both"
+        assert compared["counts"].keys() <= {"checkpoint", "state"}
