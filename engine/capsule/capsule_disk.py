@@ -78,8 +78,13 @@ class CapsuleDisk(StandInDisk[int]):
 
     @property
     def masks_units(self) -> bool:
-        """True if keys or hosts of messages are masked: batches and index files are left out then."""
+        """True if keys or hosts of messages are masked: batches and index files behind their headers are left out."""
         return bool({"keys", "hosts"} & set(self.directory.masked))
+
+    @property
+    def index_slots(self) -> int:
+        """The number of slots of the index files; 0 if it was not known when the capsule was made."""
+        return max((file.slots for file in self.directory.files), default=0)
 
     @property
     def note(self) -> str:

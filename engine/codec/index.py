@@ -71,6 +71,11 @@ class Geometry:
         return HEADER_SIZE + SLOT_SIZE * self.slots + ENTRY_SIZE * entry
 
 
+def geometry_of_slots(slots: int, file_size: int) -> Geometry:
+    """Return the geometry of a file of this length (bytes) with so many slots."""
+    return Geometry(slots, (file_size - HEADER_SIZE - SLOT_SIZE * slots) // ENTRY_SIZE)
+
+
 def next_header(header: IndexHeader) -> IndexHeader:
     """Return the header of a new file behind the full file that has ``header``: it begins at the end of that file
     (docs/formats/index-file.md#insert).

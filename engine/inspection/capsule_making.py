@@ -241,7 +241,7 @@ class _Making:
     def _write_file(self, writer: CapsuleWriter, number: int, entry: CapsuleFile) -> None:
         path = str(self._store.path / entry.path)
         if self._is_masked(entry.path):
-            self.add_bytes(writer, number, 0, entry.size, b"")
+            self.add_bytes(writer, number, 0, entry.size, self._index_header(entry))
             return
         try:
             file = self.source(entry)
@@ -270,6 +270,21 @@ class _Making:
                 _LogFile(self, writer, number, file, entry.path).walk()
         finally:
             file.close()
+
+    def _index_header(self, entry: CapsuleFile) -> bytes:
+        """Return the header of an index file, which has no hash of a key: a start is planned with it. Empty if the file
+        is none, or cannot be read.
+        """
+        if not entry.path.startswith("index/") or entry.size < index_columns.HEADER_BYTES:
+            return b""
+        entry.slots = self._index_slots().get(str(self._store.path / entry.path), 0)
+        with contextlib.suppress(CannotRead):
+            file = self.source(entry)
+            try:
+                return file.read(0, index_columns.HEADER_BYTES)
+            finally:
+                file.close()
+        return b""
 
     def source(self, entry: CapsuleFile) -> _SourceFile:
         """Open a file of the store."""

@@ -100,7 +100,9 @@ def open_each(store: StoreSnapshot) -> None:
     readers = [queue for queues in topics.values() for queue in queues.values()]
     sequences = (files for queue in readers for files in (queue.sequence, queue.ext) if files is not None)
     files = [file for sequence in (store.log.sequence, *sequences) for file in sequence.files]
-    for file in (*files, *(reader.file for reader in store.index_files())):
+    is_masked = store.capsule is not None and store.capsule.masks_units  # of index files it has the headers only
+    index_readers = [] if is_masked else store.index_files()
+    for file in (*files, *(reader.file for reader in index_readers)):
         with contextlib.suppress(CannotRead):  # ``reading`` has noted it
             os.close(file.descriptor())
 

@@ -985,6 +985,9 @@ class StoreSnapshot:
         slots, entries = self._configured_size("maxHashSlotNum"), self._configured_size("maxIndexNum")
         if slots and entries:
             return index_codec.Geometry(slots, entries), "the configuration says so"
+        slots = self.capsule.index_slots if self.capsule is not None and self.capsule.masks_units else 0
+        if slots and files:  # nothing behind the headers is in a masked capsule
+            return index_codec.geometry_of_slots(slots, max(files, key=stored_count).size), "the capsule says so"
         answers: dict[tuple[index_codec.Geometry | None, str], int] = {}
         for file in sorted(files, key=stored_count, reverse=True)[:MAX_GEOMETRY_FILES]:
             answer = index_geometry(file)

@@ -203,10 +203,15 @@ def judged_notes(store: StoreSnapshot) -> list[JudgedNote]:
     parts = [
         JudgedNote(note, part.folder in needed_parts, _kind_of_step(store, part))
         for part in store.undecoded
-        if not (is_read_log(store, part) or part.compacted or _is_checked(store, part))
+        if not (is_read_log(store, part) or part.compacted or _is_checked(store, part) or _is_masked(store, part))
         and (note := _note(store, part)) is not None
     ]
     return parts + [JudgedNote(note, is_grave=True, kind="tables") for note in _old_tables(store)]
+
+
+def _is_masked(store: StoreSnapshot, part: UndecodedPart) -> bool:
+    """Return True if the part was left out of a capsule because it has keys: that is no damage of the store."""
+    return store.capsule is not None and store.capsule.masks_units and part.folder == "rocksdbstore"
 
 
 def _kind_of_step(store: StoreSnapshot, part: UndecodedPart) -> str:

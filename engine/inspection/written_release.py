@@ -75,10 +75,13 @@ def guess(store: StoreSnapshot) -> WrittenRelease | None:
 
 
 def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
-    """Count how many of the newest indexed units with tags have an entry for their tags; None without an index.
+    """Count how many of the newest indexed units with tags have an entry for their tags; None without an index, and of
+    a capsule that masks keys.
 
     Raises :class:`CannotRead`.
     """
+    if store.capsule is not None and store.capsule.masks_units:
+        return None
     for reader in reversed(store.index_files(note_undecoded=False)):
         try:
             entry_count = reader.header.entries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import uuid
@@ -104,6 +105,25 @@ def test_masked_parts_are_not_in_the_capsule_and_are_unread(golden, tmp_path, ca
     assert main(["check", str(capsule), "--json"]) == 3
     assert not [line for line in capsys.readouterr().out.splitlines() if '"severity":"error"' in line]
     assert "masked: keys, hosts, tables" in str(disk.note)
+
+
+@pytest.mark.parametrize("rule", ["AB01", "CL12", "CQ04"])
+def test_a_masked_capsule_gives_the_plan_of_the_store_and_invents_no_finding(rule, tmp_path):
+    """A capsule with masked keys had nothing of the index files: no start was planned with it, and check reported
+    entries behind the end of the log (CQ13) where the log was gone (CL12).
+    """
+    root = healthy().write(tmp_path / "store")
+    BROKEN[rule](root, healthy())
+    capsule = tmp_path / "masked" / "store"
+    capsule.parent.mkdir()
+    assert main(["capsule", str(root), "-o", str(capsule), "--quiet", "--mask", "keys,hosts"]) == 0
+    assert answer(capsule, ["recover", "--plan"]) == answer(root, ["recover", "--plan"])
+    findings, masked = (
+        {(row["id"], row["offset"]) for row in map(json.loads, answer(path, ["check"])[1]) if row["type"] == "finding"}
+        for path in (root, capsule)
+    )
+    assert rule in {name for name, _ in masked}
+    assert masked <= findings
 
 
 @pytest.mark.parametrize("key", ["counted", "uuid"])
