@@ -83,5 +83,5 @@ def test_a_capsule_of_version_1_is_read(tmp_path):
     disk = CapsuleDisk(Path(__file__).with_name("version-1.capsule"))
     for number, entry in enumerate(disk.directory.files):
         if entry.path.startswith(("consumequeue/", "index/")) and stat.S_ISREG(entry.mode):
-            assert disk._read(number, entry.size, 0) == (root / entry.path).read_bytes()
+            assert disk.file_bytes(number, entry.size, 0) == (root / entry.path).read_bytes()
     disk.close()
