@@ -288,8 +288,9 @@ def place_program(tree: Path) -> None:
     shutil.copy(OWN_FILES / "storescope", tree / "storescope")
     (tree / "storescope").chmod(0o755)
     python = tree / "python/bin/python3"
-    options = ("-q", "--invalidation-mode", "unchecked-hash", "-s", str(tree), "-p", "storescope")
-    run(python, "-I", "-m", "compileall", *options, tree / "python/lib")
+    # Modules that compileall itself imports would keep the path and the time of this build.
+    options = ("-f", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(tree), "-p", "storescope")
+    run(python, "-I", "-B", "-m", "compileall", *options, tree / "python/lib")
     share = tree / "share"
     texts = {
         "man/man1/storescope.1": run(python, "-B", ROOT / "packaging/man_page.py"),
