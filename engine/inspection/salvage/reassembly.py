@@ -275,13 +275,13 @@ class Reassembly:
         source_starts = np.searchsorted(joins[:, 0], np.arange(len(self._sources) + 1))
         for number in range(len(self._sources)):
             source_joins = joins[source_starts[number] : source_starts[number + 1]]
-            mine = np.flatnonzero((sources == number) & (run_sources == number))
-            if len(source_joins) and len(mine):
+            in_source = np.flatnonzero((sources == number) & (run_sources == number))
+            if len(source_joins) and len(in_source):
                 rows = source_joins[
-                    np.minimum(np.searchsorted(source_joins[:, 1], positions[mine]), len(source_joins) - 1)
+                    np.minimum(np.searchsorted(source_joins[:, 1], positions[in_source]), len(source_joins) - 1)
                 ]
-                wanted = np.stack((positions, run_positions, offsets, sizes), axis=1)[mine]
-                borders[mine] = np.where((rows[:, 1:5] == wanted).all(axis=1), rows[:, 5], -1)
+                wanted = np.stack((positions, run_positions, offsets, sizes), axis=1)[in_source]
+                borders[in_source] = np.where((rows[:, 1:5] == wanted).all(axis=1), rows[:, 5], -1)
         return borders
 
     def read(self, unit: Reassembled) -> bytes:

@@ -40,15 +40,15 @@ class StoreComparison:
                 numbers = numbers[1:]
                 continue
             is_in_file = (offsets[numbers] >= file.start_offset) & (offsets[numbers] < file.end_offset)
-            mine, numbers = numbers[is_in_file], numbers[~is_in_file]
-            is_plain = (offsets + sizes)[mine] <= self._plain_end(file, int(offsets[mine].min()))
-            plain = mine[is_plain]
+            in_file, numbers = numbers[is_in_file], numbers[~is_in_file]
+            is_plain = (offsets + sizes)[in_file] <= self._plain_end(file, int(offsets[in_file].min()))
+            plain = in_file[is_plain]
             ranges = positions[plain], offsets[plain] - file.start_offset, sizes[plain]
             counts = count_equal(data, self._descriptor(file), *ranges, self._buffer) if len(plain) else None
             if counts is not None:
                 equal[plain] = counts
-                mine = mine[~is_plain]
-            for number in mine.tolist():
+                in_file = in_file[~is_plain]
+            for number in in_file.tolist():
                 start, offset, size = int(positions[number]), int(offsets[number]), int(sizes[number])
                 equal[number] = self._count_equal(_reader(data, start), offset, size)
         return equal
