@@ -12,7 +12,7 @@ from viewer.log.rows import LogRow, UnitRow
 from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.runtime.bookmarks import file_of
-from viewer.runtime.file_saver import read_saved
+from viewer.runtime.file_saver import VERSION, read_saved
 from viewer.widgets.columns import RowAppearance
 
 
@@ -123,6 +123,7 @@ def write_marks(file: Path, store: Path, marks: RowMarks) -> None:
         file.unlink(missing_ok=True)
         return
     document = {
+        "version": VERSION,
         "store": str(store),
         "marked": sorted(marks.marked)[:MAX_SAVED_ROWS],
         "ignored": sorted(marks.ignored)[:MAX_SAVED_ROWS],

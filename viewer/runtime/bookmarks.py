@@ -16,7 +16,7 @@ from engine.files.atomic_file import write_atomically
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
-from viewer.runtime.file_saver import read_saved
+from viewer.runtime.file_saver import VERSION, read_saved
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.store_session import StoreSession
 
@@ -193,5 +193,5 @@ def write(file: Path, store: Path, saved: SavedBookmarks) -> None:
     """Save bookmarks and notes. The file is replaced atomically or stays as it was. Raises OSError."""
     if saved == SavedBookmarks() and not file.exists():
         return
-    document = {"store": str(store), "notes": saved.notes, "bookmarks": records(saved.marks)}
+    document = {"version": VERSION, "store": str(store), "notes": saved.notes, "bookmarks": records(saved.marks)}
     write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1))

@@ -14,21 +14,41 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from engine.errors import StoreError
+from engine.sentences import sentence
+
 Finish = Callable[[Exception | None], None]
 CLOSE_TIMEOUT_S = 30.0
 """Maximum seconds that the program waits at its end for open work: saving files, closing a lab store."""
+
+VERSION = 1
+"""Version of the form of the files that :func:`read_saved` reads."""
 
 
 def read_saved(file: Path) -> dict[str, Any]:
     """Return the JSON object in ``file``; an empty one if there is no file or no object in it.
 
-    Raises ``OSError`` if the file exists but cannot be read. Do not overwrite it then: its content is unknown.
+    Raises ``OSError`` if the file exists but cannot be read, and :class:`StoreError` if a newer version of the program
+    has written it. Do not overwrite it then: its content is unknown.
     """
     try:
         document = json.loads(file.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
-    return document if isinstance(document, dict) else {}
+    if not isinstance(document, dict):
+        return {}
+    version = document.get("version", VERSION)  # files of version 0.8 and before have none
+    if not isinstance(version, int) or version > VERSION:
+        raise StoreError(
+            sentence(
+                "expected a file of version {version}, found {value}: a newer Storescope has written it, and it stays "
+                "as it is",
+                version=VERSION,
+                value=version,
+            ),
+            file=str(file),
+        )
+    return document
 
 
 class FileSaver:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import StoreError
 from viewer.runtime import bookmarks
 from viewer.runtime.bookmarks import Bookmark, Bookmarks, SavedBookmarks, file_of, from_records, read, records, write
 from viewer.runtime.edit import Edit
@@ -86,6 +87,19 @@ def test_a_broken_file_has_no_bookmarks(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, "utf-8")
     assert read(file) == SavedBookmarks()
+
+
+def test_bookmarks_of_the_version_before_are_read_and_those_of_a_newer_one_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    write(file, tmp_path / "store", SavedBookmarks((LOG_MARK,), "notes"))
+    document = json.loads(file.read_text("utf-8"))
+    assert document.pop("version") == 1
+    file.write_text(json.dumps(document), "utf-8")
+    assert read(file) == SavedBookmarks((LOG_MARK,), "notes")
+    for version in (2, "two"):
+        file.write_text(json.dumps({**document, "version": version}), "utf-8")
+        with pytest.raises(StoreError, match=f"found {version}: a newer Storescope has written it"):
+            read(file)
 
 
 def test_an_unknown_mark_becomes_a_dot() -> None:
