@@ -106,7 +106,7 @@ def test_a_dledger_log_is_written_by_columns(tmp_path):
     disk = CapsuleDisk(tmp_path / "x.capsule")
     number = next(n for n, entry in enumerate(disk.directory.files) if entry.path == f"dledger-n0/index/{0:020d}")
     rows = (root / "dledger-n0" / "index" / f"{0:020d}").read_bytes()[: 1 << 20]
-    assert disk._read(number, 1 << 20, 0) == rows
+    assert disk.file_bytes(number, 1 << 20, 0) == rows
     disk.close()
 
 
@@ -132,7 +132,7 @@ def test_entries_of_units_that_went_away_meanwhile_are_stored(tmp_path, monkeypa
     assert not kinds & {BlockKind.QUEUE_FROM_UNITS, BlockKind.INDEX_FROM_UNITS}
     for number, entry in enumerate(disk.directory.files):
         if root / entry.path in queues:
-            assert disk._read(number, entry.size, 0) == queues[root / entry.path]
+            assert disk.file_bytes(number, entry.size, 0) == queues[root / entry.path]
     disk.close()
 
 
@@ -157,7 +157,7 @@ def test_units_that_come_meanwhile_change_no_entry(tmp_path, monkeypatch):
     assert BlockKind.QUEUE_FROM_UNITS in {block.kind for blocks in disk._capsule.blocks for block in blocks}
     for number, entry in enumerate(disk.directory.files):
         if entry.path.startswith(("consumequeue/", "index/")) and (root / entry.path).is_file():
-            assert disk._read(number, entry.size, 0) == (root / entry.path).read_bytes()
+            assert disk.file_bytes(number, entry.size, 0) == (root / entry.path).read_bytes()
     disk.close()
 
 
