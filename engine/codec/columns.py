@@ -28,6 +28,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine import system
 from engine.codec import dledger, message, properties
 from engine.codec.crc import crc31
 from engine.codec.java import i64, utf8
@@ -428,6 +429,8 @@ def twin() -> Twins | None:
 
     The first call loads their machine code, which takes several seconds where none is in the user's cache yet.
     """
+    if not system.HAS_POSITIONED_READS:  # the machine code calls pread
+        return None
     if os.environ.get("STORESCOPE_PLAIN") == "1" or any(doubt() for doubt in _vetoes):
         return None
     return _try_twin()
