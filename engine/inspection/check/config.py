@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine.config import MessageStoreConfig
 from engine.files.store_folders import ConfiguredPath, settle_folders
-from engine.inspection.index_reader import index_geometry
+from engine.inspection.index_reader import index_geometry, stored_count
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import refused_by_releases
 from engine.rules import catalogue
@@ -82,7 +82,7 @@ def _fitting_settings(store: StoreSnapshot, length: _Length) -> dict[str, int]:
     actual_size, _ = max(length.actual.items())
     if len(length.keys) == 1:
         return {length.keys[0]: actual_size}
-    fullest = max(store.index_files(), key=lambda reader: reader.header.entries)
+    fullest = max(store.index_files(), key=lambda reader: stored_count(reader.file))
     geometry = index_geometry(fullest.file)[0]
     return {"maxHashSlotNum": geometry.slots, "maxIndexNum": geometry.entries} if geometry is not None else {}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
-from handmade_stores import LOG_SIZE, HandmadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore, healthy
 
 from engine.config import from_mapping
 from engine.inspection import open_store
@@ -63,3 +65,11 @@ def test_the_lengths_of_the_files_are_right(root):
     ]
     assert "mappedFileSizeCommitLog" not in keys
     assert "mappedFileSizeConsumeQueue" not in keys
+
+
+def test_an_empty_index_file_is_no_error_of_the_check(tmp_path):
+    """A file of the index had 0 bytes. check and repair ended with an error where the configuration was given."""
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    os.truncate(min((root / "index").iterdir()), 0)
+    assert config_findings(root, mappedFileSizeCommitLog=LOG_SIZE)
