@@ -77,7 +77,7 @@ class FindingHistogramModel(HistogramModel):
             assert offset is not None
             first[time[0]] = min(first.get(time[0], offset), offset)
         starts = sorted(by_start)
-        severities = [name for name in WORST_FIRST if any(by_start[start][name] for start in starts)]
+        severities: list[str] = [name for name in WORST_FIRST if any(by_start[start][name] for start in starts)]
         numbers = [[by_start[start][name] for start in starts] for name in severities]
         offsets, none = [first[start] for start in starts], [-1] * len(starts)
         return HistogramData(self.log.width, starts, severities, numbers, numbers, offsets, offsets, none, none)

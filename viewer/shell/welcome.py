@@ -303,16 +303,16 @@ class WelcomePage(QScrollArea):
                 self.sshRequested,
             ),
         )
-        pair = row(*(self._card(name, ICONS[name], *texts) for name, *texts in cards), gap=12)
+        pair = row(*(self._card(*card) for card in cards), gap=12)
         for number in range(len(cards)):
             pair.box.setStretch(number, 1)
         return pair
 
     @staticmethod
-    def _card(name: str, icon: str, title: str, text: str, chosen: SignalInstance) -> Card:
+    def _card(name: str, title: str, text: str, chosen: SignalInstance) -> Card:
         """A card with an icon, a title and a sentence, that a click or Enter chooses."""
         texts = column(Label(title, 13, "text", 600), Label(text, 12, "text2", wrap=True), gap=2)
-        line = row(Glyph(icon, "accent", 20), texts, gap=10, margins=(14, 10, 14, 10))
+        line = row(Glyph(ICONS[name], "accent", 20), texts, gap=10, margins=(14, 10, 14, 10))
         line.box.setStretch(1, 1)
         pick = ChoosablePart(line)
         pick.setObjectName(f"welcome.{name}")
@@ -386,7 +386,7 @@ class WelcomePage(QScrollArea):
             ),
             ("help", tr("What each view is for"), tr("One page a view, with pictures"), self.helpRequested),
         )
-        parts += [self._card(name, ICONS[name], *texts) for name, *texts in steps]
+        parts += [self._card(*step) for step in steps]
         return column(*parts, None, gap=10)
 
     def _keys(self) -> QWidget:
