@@ -201,7 +201,7 @@ def bench_live(bench: StepTimer) -> None:
         layout.addWidget(part)
     box.resize(1130, 620)
     box.show()
-    live.history = history
+    live.time.history = history
     last_look = history.last
     assert last_look is not None
     live._ready = True
