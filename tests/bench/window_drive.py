@@ -112,26 +112,22 @@ async def following(window: Any) -> dict[str, float]:
     """Follow the end of a log that is written; measure from store time to the painted row."""
     delays: list[float] = []
     last_offset = -1
-    paint = RecordView.paintEvent
+    table = next(view for view in window.findChildren(RecordView) if view.objectName() == "units.table")
 
-    def noted(view: Any, event: Any) -> None:
+    def note_rows() -> None:
         nonlocal last_offset
-        paint(view, event)
-        if view.objectName() != "units.table":
-            return
         now_ms = time.time_ns() / 1e6
-        for row in view.table.rows:
+        for row in table.table.rows:
             if row.offset > last_offset and getattr(row, "store_timestamp", 0):
                 delays.append(now_ms - row.store_timestamp)
                 last_offset = row.offset
 
     window.actions_by_id["view.follow"].trigger()
     await asyncio.sleep(2)
-    RecordView.paintEvent = noted  # type: ignore[method-assign]
+    table.rowsDrawn.connect(note_rows)
     await asyncio.sleep(0.5)
     delays.clear()
     await asyncio.sleep(FOLLOWED_S)
-    RecordView.paintEvent = paint  # type: ignore[method-assign]
     delays.sort()
     return {
         "rows": len(delays),
