@@ -14,6 +14,7 @@ from planted_faults import patch
 
 from engine.codec.checkpoint import decode
 from engine.codec.epoch_file import Epoch, encode
+from engine.codec.message import Unit
 from engine.inspection.findings import check
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.mapped.disk import RealDisk
@@ -62,6 +63,29 @@ def test_a_checkpoint_does_not_run_ahead_of_messages_that_no_queue_has(tmp_path)
     first = min(finding.evidence["firstUnit"] for finding in findings if finding.id in ("CQ10", "RP01"))
     time = next(unit.store_timestamp for unit in store.units if unit.offset == first)
     assert decode((root / "checkpoint").read_bytes()).logics_msg_timestamp < time
+
+
+def test_a_checkpoint_that_alone_knows_of_the_lost_end_is_corrected(tmp_path):
+    """A finding about the lost end of the log hid that the checkpoint is ahead, so that nothing corrected it. After the
+    repair and a start of the broker, check found the checkpoint of another store (CK02).
+    """
+    store = healthy(count=300)
+    root = store.write(tmp_path / "store")
+    BROKEN["CL11"](root, store)
+    plan = plan_repairs(root, None, "5.5")
+    apply_patches(root, PatchList([item for item in plan.patches if item.name != "checkpoint"]), RealDisk())
+    with (root / "checkpoint").open("r+b") as file:
+        file.write(struct.pack(">q", store.units[-1].store_timestamp + 60_000))
+        file.seek(32)
+        file.write(struct.pack(">q", store.end + 500))
+    with open_store(root) as opened:
+        findings = found(opened)
+        newest = max(unit.store_timestamp for unit in opened.log.walk() if isinstance(unit, Unit))
+        assert {finding.id for finding in findings} & {"CL11", "CK02", "CK04"} == {"CL11"}
+        made(root, repair_checkpoint(opened, findings, "5.5"))
+    assert decode((root / "checkpoint").read_bytes()).physic_msg_timestamp == newest
+    with open_store(root) as opened:
+        assert not {finding.id for finding in found(opened)} & {"CL11", "CK02", "CK04"}
 
 
 def test_text_after_a_table_is_cut(tmp_path):
