@@ -66,6 +66,8 @@ async def connected(walker: Walker, address: str) -> ClusterPane:
     await walker.until(lambda: pane.model.state is not None, "the cluster was read")
     if not pane.model.is_own:
         pane.clients.ask_declaration().agree.click()
+        await walker.rest()
+        walker.window.activateWindow()
     return pane
 
 
@@ -379,6 +381,7 @@ def test_another_cluster_is_read_only_until_the_user_confirms_that_it_is_his(
         assert ours.isVisible()
         assert not walker.find(QToolButton, "cluster.add.consumer").isVisible()
         ours.click()
+        walker.find(QPushButton, "cluster.declare.deed").click()
         assert walker.find(QToolButton, "cluster.add.consumer").isVisible()
         done = [finding.id for finding in walker.window.changes.operations.list]
         assert "cluster.mine" in done

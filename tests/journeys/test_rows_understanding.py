@@ -96,9 +96,11 @@ def test_the_palette_has_every_action_with_its_keys(run: Run, walker: Walker, or
         box = walker.window.palette_box
         from viewer.shell.palette_source import entries
 
-        listed = {entry.note: entry for entry in entries(walker.window, ">")}
-        assert set(listed) == {command.id for command in COMMANDS} - {"palette.open"}
-        assert listed["frequency.open"].keys == "Shift F"
+        listed = list(entries(walker.window, ">"))
+        assert len(listed) == len(COMMANDS) - 1  # without the one that opens the palette
+        named = {entry.note: entry for entry in listed if entry.enabled}  # a grey one notes what it needs
+        assert set(named) < {command.id for command in COMMANDS}
+        assert named["frequency.open"].keys == "Shift F"
         box.open("@OrderPaid/1/3")
         walker.press(box.field, Qt.Key.Key_Return)
         await walker.rest()
