@@ -47,7 +47,8 @@ def test_every_writing_command_can_run_with_and_without_a_backup():
     own backup.
     """
     for name in set(COMMANDS) - {"mqadmin"} - SENDS:  # mqadmin is many reading commands under one name
-        parsers = build_parser(name)._subparsers._group_actions[0].choices.values()  # set_values has three commands
+        first_command = next(iter(COMMANDS[name]))  # set_values has three
+        parsers = build_parser(first_command)._subparsers._group_actions[0].choices.values()
         options = [{option for action in parser._actions for option in action.option_strings} for parser in parsers]
         asks = any("--yes" in words for words in options)
         for words in options:
