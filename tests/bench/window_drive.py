@@ -8,10 +8,11 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEvent, QObject, QTimer
 
 from viewer.shell.views import VIEWS
 from viewer.shell.workspace import apply_filter
@@ -108,6 +109,19 @@ async def views(window: Any) -> dict[str, Any]:
     }
 
 
+class PaintWatch(QObject):
+    """Calls ``note`` whenever the watched widget is painted."""
+
+    def __init__(self, note: Callable[[], None]) -> None:
+        super().__init__()
+        self._note = note
+
+    def eventFilter(self, _widget: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        if event.type() == QEvent.Type.Paint:
+            self._note()
+        return False
+
+
 async def following(window: Any) -> dict[str, float]:
     """Follow the end of a log that is written; measure from store time to the painted row."""
     delays: list[float] = []
@@ -124,7 +138,8 @@ async def following(window: Any) -> dict[str, float]:
 
     window.actions_by_id["view.follow"].trigger()
     await asyncio.sleep(2)
-    table.rowsDrawn.connect(note_rows)
+    paint_watch = PaintWatch(note_rows)
+    table.viewport().installEventFilter(paint_watch)
     await asyncio.sleep(0.5)
     delays.clear()
     await asyncio.sleep(FOLLOWED_S)
