@@ -543,13 +543,22 @@ def bind(host: str, port: int, use: str = "") -> socket.socket:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if port:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
         if bound is not None:
             bound.close()
         raise CannotRead(_cannot_listen(host, port, use, busy_words(error, port))) from error
     return bound
+
+
+def allow_restart(listening: socket.socket) -> None:
+    """Let a later process bind the port while connections of this one wait for their end (TIME_WAIT).
+
+    A free port gets this only once it listens: before, another process could bind the same port and listen first.
+    """
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
 
 def _cannot_listen(host: str, port: int, use: str, why: str) -> str:
@@ -602,9 +611,12 @@ class Server:
         loop = asyncio.get_running_loop()
         if self._tls is None:
             self._servers = [await loop.create_server(self._made, sock=listener, backlog=BACKLOG) for listener in bound]
+            for listener in bound:
+                allow_restart(listener)
             return
         for listener in bound:
             listener.listen(BACKLOG)
+            allow_restart(listener)
             listener.setblocking(False)
             self._bound.append(listener)
             self._accepting.append(asyncio.create_task(self._accept(listener, self._tls)))

@@ -15,7 +15,7 @@ from typing import Self
 
 from engine.errors import cause_of
 from engine.message_store import MessageStore
-from engine.remoting.connection import stop_accepting
+from engine.remoting.connection import allow_restart, stop_accepting
 from engine.replication.transfer import REPORT_SIZE, read_report, transfer_header
 
 _HEARTBEAT_INTERVAL_S = 5.0
@@ -57,6 +57,7 @@ class HaServer:
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, sock=self._bound)
+        allow_restart(self._bound)
         return self
 
     async def __aexit__(self, *_: object) -> None:

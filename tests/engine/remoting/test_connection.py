@@ -141,6 +141,16 @@ def test_a_request_over_a_connection_that_ends_fails():
     run_talk(handler, talk)
 
 
+def test_a_free_port_is_nobody_elses_before_it_listens():
+    """Another process could bind the same port and listen first; then ours failed with "Address already in use"."""
+    bound, other = bind("127.0.0.1", 0), socket.socket()
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with pytest.raises(OSError, match="in use"):
+        other.bind(bound.getsockname())
+    bound.close()
+    other.close()
+
+
 def test_an_occupied_address_is_named():
     listener = bind("127.0.0.1", 0)
     listener.listen()
