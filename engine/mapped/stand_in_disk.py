@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -21,7 +22,7 @@ MAX_STAND_INS = 128
 File = TypeVar("File")
 
 
-class StandInDisk(SystemDisk, Generic[File]):
+class StandInDisk(SystemDisk, ABC, Generic[File]):
     """The system's files, and others that a derived class reads: it returns :meth:`stand_in` from ``open`` and
     implements the four methods that begin with ``file_``. All may raise ``OSError``.
     """
@@ -61,21 +62,21 @@ class StandInDisk(SystemDisk, Generic[File]):
 
     # -- what a derived class reads
 
+    @abstractmethod
     def file_status(self, file: File) -> os.stat_result:
         """Return what the system would say about the file."""
-        raise NotImplementedError
 
+    @abstractmethod
     def file_bytes(self, file: File, size: int, position: int) -> bytes:
         """Return at most ``size`` bytes from ``position`` on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def file_extents(self, file: File, position: int, size: int) -> list[tuple[int, int]]:
         """Return spans (start, stop) from ``position`` to ``size`` that hold data."""
-        raise NotImplementedError
 
+    @abstractmethod
     def file_next_data(self, file: File, position: int, size: int) -> int:
         """Return the first position from ``position`` on that holds data; −1 if there is none before ``size``."""
-        raise NotImplementedError
 
     # -- the system's calls
 

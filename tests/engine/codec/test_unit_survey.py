@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from raw_units import raw_log, raw_unit
 
-from engine.codec.columns import Window, aligned_buffer, twin
+from engine.codec.columns import Window, aligned_buffer
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_survey import DAMAGED_UNIT, OPEN_END, OTHER_UNIT, PAUSED, KnownUnits, Survey, Surveyor
 
 BASE = 8192
 PAGE = 4096
-pytestmark = pytest.mark.skipif(twin() is None, reason="needs machine code")
+pytestmark = pytest.mark.machine_code
 
 
 def survey(tmp_path: Path, data: bytes, *, stop: int = 1 << 40, live: tuple[int, int] = (0, 1)) -> tuple[Survey, int]:

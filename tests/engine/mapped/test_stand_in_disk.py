@@ -19,6 +19,15 @@ class DiskOfTexts(StandInDisk[bytes]):
     def file_bytes(self, file, size, position):
         return file[position : position + size]
 
+    def file_status(self, file):
+        return os.stat_result((0, 0, 0, 0, 0, 0, len(file), 0, 0, 0))
+
+    def file_extents(self, file, position, size):
+        return [(position, min(len(file), size))]
+
+    def file_next_data(self, file, position, size):
+        return position if position < min(len(file), size) else -1
+
 
 @pytest.fixture
 def disk():
@@ -34,8 +43,19 @@ def test_a_descriptor_reads_its_own_file_also_when_copied(disk):
     view = memoryview(bytearray(8))
     assert (disk.read(copy, 4, 5), disk.read(second, 4, 5), disk.read_into(copy, view, 5)) == (b"one", b"two", 3)
     assert bytes(view[:3]) == b"one"
+    assert disk.descriptor_status(second).st_size == 8
+    assert (disk.extents(second, 2, 99), disk.next_data(second, 2, 99)) == ([(2, 8)], 2)
     for descriptor in (copy, second):
         os.close(descriptor)
+
+
+def test_a_disk_without_all_four_methods_cannot_be_made():
+    class Unfinished(StandInDisk[bytes]):
+        def file_bytes(self, file, size, position):
+            return b""
+
+    with pytest.raises(TypeError, match="file_status"):
+        Unfinished()
 
 
 def test_files_of_the_system_are_read_as_ever(disk, tmp_path):
