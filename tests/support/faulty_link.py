@@ -8,7 +8,9 @@ import socket
 import struct
 from collections.abc import Callable
 
-from engine.remoting.connection import bind, port_of
+from real_cluster import free_port
+
+from engine.remoting.connection import bind
 
 MAX_READ_BYTES, SLOW_READ_BYTES = 1 << 16, 700
 """Bytes that are carried at a time, usually and where it is ``slow``."""
@@ -28,8 +30,8 @@ class Link:
         self._carrying: set[asyncio.Task[None]] = set()
         self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
         self._ended: set[asyncio.StreamWriter] = set()
-        self.port = 0
-        """On the loopback, once it has been open."""
+        self.port = free_port()
+        """On the loopback. No connection of another process takes it while the link is closed."""
         self.slow = False
         self.answers_are_lost = False
         """What the server says is thrown away, and what is said to it comes there."""
@@ -47,7 +49,6 @@ class Link:
             self._listening = bind("127.0.0.1", self.port)
             self._listening.listen()
             self._listening.setblocking(False)
-            self.port = port_of(self._listening)
             asyncio.get_running_loop().add_reader(self._listening, self._accept, self._listening)
 
     async def close(self) -> None:
