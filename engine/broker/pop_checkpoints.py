@@ -64,7 +64,7 @@ class ReviveQueue:
 
 @dataclass(slots=True)
 class PopState:
-    """What pops have read and not committed yet.
+    """Messages that pops have read and not committed yet.
 
     ``pending_offsets`` are by group, topic and queue, in the order in which pops reached them. They are committed from
     the front, so that a group's offset never passes a checkpoint that is not stored. Pops use the revive queues in

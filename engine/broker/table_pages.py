@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PagedTable:
-    """How requests and bodies name one of the tables."""
+    """The names of a table in requests and bodies."""
 
     file: str
     rows: str

@@ -57,7 +57,7 @@ class LogBlock(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What the entries of a queue contain."""
+    """The contents of a queue's entries."""
 
     place: Int64
     size: Int64
@@ -65,7 +65,7 @@ class Units(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """What the entries of the index contain."""
+    """The contents of the index entries."""
 
     place: Int64
     key_hash: Int64

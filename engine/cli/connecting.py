@@ -17,7 +17,7 @@ from engine.remoting.tls import read_client_tls
 
 
 class Credentials(NamedTuple):
-    """How a command connects: plainly and unsigned where both are None."""
+    """The connection settings of a command: without TLS and signatures where both are None."""
 
     account: ClientAccount | None
     tls: ssl.SSLContext | None

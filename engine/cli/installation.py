@@ -1,4 +1,5 @@
-"""What this installation has and lacks: packages, the window, Java, machine code, limits, the file system of a store.
+"""Report what this installation has and lacks: packages, the window, Java, machine code, limits, the file system of a
+store.
 
 Each check reads only, except that the folder of machine code is made as every command makes it.
 """
@@ -34,7 +35,7 @@ PROBE_TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One thing that was looked at: its value, and what to run where it is missing or a problem.
+    """A checked part of the installation: its value, and the command to run where it is missing or a problem.
 
     ``missing`` is something optional; a ``problem`` keeps a part of the program from working as installed.
     """

@@ -91,7 +91,7 @@ class Admin:
 
     @property
     def events(self) -> EventStream:
-        """What the client does, as it happens."""
+        """Events of the client, as they happen."""
         return self.instance.events
 
     async def start(self) -> None:

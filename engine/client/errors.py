@@ -44,7 +44,7 @@ class NotSent(ClientError):
 
 
 class NoReply(ClientError):
-    """No reply to a request came in time, or its sender was stopped before."""
+    """The request got no reply in time, or its sender was stopped before."""
 
 
 class WrongMessage(ClientError, ValueError):

@@ -176,12 +176,12 @@ class ClientInstance:
 
     @property
     def uses_tls(self) -> bool:
-        """Whether all connections use TLS."""
+        """True if all connections use TLS."""
         return self._tls is not None
 
     @property
     def has_account(self) -> bool:
-        """Whether all requests are signed."""
+        """True if all requests are signed."""
         return self._account is not None
 
     # Requests

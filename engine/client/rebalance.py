@@ -208,7 +208,7 @@ def java_text(queue: MessageQueue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """What a rebalance changes: the lists it used, the queues the client owns by them, those released and added."""
+    """The changes of a rebalance: the lists it used, the queues the client owns by them, those released and added."""
 
     queues: tuple[MessageQueue, ...]
     client_ids: tuple[str, ...]

@@ -95,7 +95,7 @@ class TopicReader:
 
     @property
     def events(self) -> EventStream:
-        """What the client does, as it happens."""
+        """Events of the client, as they happen."""
         return self.instance.events
 
     async def start(self) -> None:

@@ -71,7 +71,7 @@ class EntryHeader:
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """One row of an index file (32 bytes); row ``index`` lies at byte ``index * 32`` of the index."""
+    """A row of an index file (32 bytes); row ``index`` lies at byte ``index * 32`` of the index."""
 
     magic: int
     position: int

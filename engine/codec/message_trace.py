@@ -19,7 +19,7 @@ _NONE = {"", "null"}
 
 @dataclass(frozen=True, slots=True)
 class MessageTrace:
-    """One trace. Times in ms; None and "" where it does not say so.
+    """A message trace. Times in ms; None and "" where the trace has no value.
 
     ``message_id``: the unique key. ``request_id`` joins ``receive`` and ``consumed``. ``result`` of a listener, or the
     state of a transaction.

@@ -23,7 +23,7 @@ _LONG = struct.Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """Where a unit with the key is (bytes of the log), and its store time (ms)."""
+    """The place of a unit with the key (offset in the log), and its store time (ms)."""
 
     physical_offset: int
     store_timestamp: int
@@ -31,7 +31,7 @@ class IndexRow:
 
 @dataclass(frozen=True, slots=True)
 class IndexKeyRow:
-    """What the key of a row says: topic, type and text of the key, and the unit's unique key and offset.
+    """The parts of a row's key: topic, type and text of the key, and the unit's unique key and offset.
 
     ``text`` is as :func:`engine.codec.index_keys.key_text` makes it.
     """

@@ -31,7 +31,7 @@ TRACES = DecodingRule(TRACE_TOPIC, "trace")
 
 
 class DecodedBody(NamedTuple):
-    """What a rule gives for a body: its ``value``, or an ``error`` that says where and why it cannot be read.
+    """A body decoded by a rule: its ``value``, or an ``error`` that says where and why it cannot be read.
 
     Without a rule for the message ``decoder`` is "".
     """

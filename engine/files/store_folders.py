@@ -286,7 +286,7 @@ def _links_of_parts(root: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _is_another(mark: Path, own_mark: Path) -> bool:
-    """Whether there is a file at ``mark`` that is not the store's ``own_mark``."""
+    """Return True if there is a file at ``mark`` that is not the store's ``own_mark``."""
     if not _is_there(str(mark)):
         return False
     try:

@@ -38,7 +38,7 @@ _ROCKETMQ_NAMES = frozenset(name.encode() for name in OF_ROCKETMQ)
 
 @dataclass(frozen=True, slots=True)
 class CapsuleMasking:
-    """What is masked, and the salt."""
+    """The kinds of values to mask, and the salt."""
 
     keys: bool = False
     hosts: bool = False

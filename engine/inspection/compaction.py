@@ -22,7 +22,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class CompactedQueue:
-    """One compacted queue: ``log`` holds its units, ``entries`` lists them by queue offset."""
+    """A compacted queue: ``log`` holds its units, ``entries`` lists them by queue offset."""
 
     def __init__(self, topic: str, queue_id: int, log: FileSequence, queue: FileSequence) -> None:
         self.topic = topic

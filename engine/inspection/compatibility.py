@@ -62,7 +62,7 @@ _TABLE_NAMES: dict[TableSubject, str] = {
 
 @dataclass(slots=True)
 class TopicEffect:
-    """What a start does to one topic. ``not_dispatched`` and ``dropped`` are messages that are lost, the other two
+    """The effects of a start on one topic. ``not_dispatched`` and ``dropped`` are messages that are lost, the other two
     queue entries.
     """
 
@@ -91,7 +91,7 @@ class TopicEffect:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """One release in one storage mode. ``unknown`` are sentences on effects that are unknown."""
+    """A release in one storage mode. ``unknown`` are sentences on effects that are unknown."""
 
     release: Release
     mode: StorageMode
@@ -434,7 +434,7 @@ def _source_for(contents: StoreContents, release: Release, mode: StorageMode) ->
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What a start of one release does with the queues of one source; ``why_unknown`` if no plan can be made."""
+    """The effects of a start of one release on the queues of one source; ``why_unknown`` if no plan can be made."""
 
     release: Release
     plan: RecoveryPlan | None = None

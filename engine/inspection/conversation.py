@@ -43,7 +43,7 @@ class PropertyChange:
 
 @dataclass(frozen=True, slots=True)
 class ConversationStep:
-    """One step: a unit of a message, an op message, a trace of a client, or an event of the store.
+    """A step of a conversation: a unit of a message, an op message, a trace of a client, or an event of the store.
 
     ``message``: number of the message it belongs to, from 1; 0 for an event. ``time``: store time of a unit, the
     client's time of a trace (ms). ``gap_ms``: time since the previous step; None for the first one.

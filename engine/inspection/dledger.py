@@ -72,8 +72,9 @@ class TermStart:
 
 @dataclass(frozen=True, slots=True)
 class DLedgerInfo:
-    """What ``info`` shows of a DLedger log: the member, the oldest and newest entry (None without one), the committed
-    index of its checkpoint, the newest term that the member knows, and where the terms of its entries begin.
+    """The facts that ``info`` shows about a DLedger log: the member, the oldest and newest entry (None without one),
+    the committed index of its checkpoint, the newest term that the member knows, and where the terms of its entries
+    begin.
     """
 
     folder: str
@@ -134,7 +135,7 @@ def end_headers(store: StoreSnapshot) -> tuple[EntryHeader | None, EntryHeader |
 
 
 def term_starts(log: DLedgerLog, first: EntryHeader | None, last: EntryHeader | None) -> tuple[TermStart, ...]:
-    """Where each term of the entries begins, found by bisection of the index. It ends before a term whose rows are not
+    """Return the first entry of each term, by bisection of the index. It ends before a term whose rows are not
     in the index. Raises :class:`CannotRead`.
     """
     if first is None or last is None:

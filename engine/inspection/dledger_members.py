@@ -18,7 +18,7 @@ from engine.sentences import sentence
 
 @dataclass(frozen=True, slots=True)
 class FollowPlan:
-    """What becomes of a member's log under a leader.
+    """The fate of a member's log under a leader.
 
     Both logs have the entries up to ``common_index`` (−1: they share none), which ends at ``common_end``. The member's
     entries behind it are ``replaced``: so many messages by (topic, queue). ``copied`` entries come from the leader, and

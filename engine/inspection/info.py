@@ -76,8 +76,8 @@ class CompactedInfo:
 
 @dataclass(frozen=True, slots=True)
 class TieredInfo:
-    """What is in tiered storage: ``folder`` of the cluster (None: its files are not here), ``size`` of all segments in
-    bytes, and its queues as topic, queue id, first offset, offset behind the last message, bytes.
+    """The contents of tiered storage: ``folder`` of the cluster (None: its files are not here), ``size`` of all
+    segments in bytes, and its queues as topic, queue id, first offset, offset behind the last message, bytes.
     """
 
     folder: str | None
@@ -125,8 +125,8 @@ class StoreInfo:
 
 @dataclass(frozen=True, slots=True)
 class LiteInfo:
-    """How many lite topics a topic has. ``expiration_minutes``: a broker of 5.5 deletes a lite topic so long after its
-    last message; None: never, or it is not known.
+    """The number of lite topics of a topic. ``expiration_minutes``: a broker of 5.5 deletes a lite topic so long after
+    its last message; None: never, or it is not known.
     """
 
     topic: str

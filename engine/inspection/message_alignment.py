@@ -24,7 +24,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class AlignedMessages:
-    """One row for each message of two logs: its offset in each of them or -1, and what the row holds."""
+    """Rows of aligned messages, one a message of two logs: its offset in each log or -1, and the row's contents."""
 
     offsets: Numbers
     other_offsets: Numbers

@@ -416,7 +416,7 @@ def _queue_numbers(block: UnitColumns, rows: Numbers) -> Numbers:
 
 
 def _columns_of(block: UnitColumns, rows: Numbers) -> Selected:
-    """What these rows of a block are paired by."""
+    """Return the keys by which these rows of a block are paired."""
     selected = np.empty(len(rows), _SELECTED)
     selected["queue"], selected["queue_offset"] = _queue_numbers(block, rows), block.queue_offset[rows]
     selected["offset"], selected["size"] = block.offset[rows], block.size[rows]

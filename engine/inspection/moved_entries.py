@@ -68,7 +68,9 @@ class MovedMessages:
 
 
 def find_moved_messages(store: StoreSnapshot, topic: str, queue_id: int) -> MovedMessages | None:
-    """What tiered storage has of a queue; None if nothing, or if it is not known where the log begins."""
+    """Return the entries that tiered storage has of a queue; None if it has nothing, or if it is not known where the
+    log begins.
+    """
     try:
         tiered = store.tiered.queue(topic, queue_id) if store.tiered is not None else None
         if tiered is None or tiered.max_offset <= tiered.min_offset:

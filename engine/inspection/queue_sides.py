@@ -36,7 +36,7 @@ BLOCK_ENTRIES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class QueueOnBothSides:
-    """One queue on both sides. Bounds are queue offsets [begin, end) as a broker gives them; None if the side has no
+    """A queue on both sides. Bounds are queue offsets [begin, end) as a broker gives them; None if the side has no
     such queue. ``first_difference`` is the first queue offset at which only one side has an entry, or both have
     different ones; None if they are equal. ``first_unequal`` is the same within the bounds that both have.
     """
@@ -191,8 +191,8 @@ def compare_queue(
 
 @dataclass(frozen=True, slots=True)
 class WriteProgress:
-    """How far a RocksDB holds what the file queues hold. ``differing`` has the topic, queue id and queue offset at
-    which each queue that is not equal first differs.
+    """A comparison of the queues in a RocksDB with the queues in files. ``differing`` has the topic, queue id and queue
+    offset at which each queue that is not equal first differs.
     """
 
     topic_count: int

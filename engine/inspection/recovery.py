@@ -190,7 +190,9 @@ def dledger_source(store: StoreSnapshot) -> DLedgerSource | None:
 
 
 def _has_other_members(store: StoreSnapshot, log: DLedgerLog) -> bool:
-    """Whether the member is known to be in a group of several: by the configuration, else by its vote for another."""
+    """Return True if the member is known to be in a group of several: by the configuration, else by its vote for
+    another.
+    """
     peers = store.config.d_leger_peers if store.config is not None else ""
     if peers:
         return len([peer for peer in peers.split(";") if peer.strip()]) > 1

@@ -33,7 +33,7 @@ TimerKey = tuple[int, str]
 
 @dataclass(slots=True)
 class UnflushedTimers:
-    """What changes in the rows of timers: units whose rows are new, and rows that a recall deletes."""
+    """Pending changes in the rows of timers: units whose rows are new, and rows that a recall deletes."""
 
     units: dict[TimerKey, Unit] = field(default_factory=dict)
     recalled: set[TimerKey] = field(default_factory=set)
@@ -41,7 +41,7 @@ class UnflushedTimers:
 
 @dataclass(slots=True)
 class UnflushedHalves:
-    """What changes in the rows of transactions: half messages by offset, and offsets that an op message settles."""
+    """Pending changes in the rows of transactions: half messages by offset, and offsets that an op message settles."""
 
     units: dict[int, Unit] = field(default_factory=dict)
     settled: set[int] = field(default_factory=set)

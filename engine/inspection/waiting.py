@@ -90,7 +90,7 @@ class WaitingMessage:
 
 @dataclass(frozen=True, slots=True)
 class ServiceProgress:
-    """What a service has reached: the next queue offset of a queue that ends at ``end_offset``, or the time (ms) up to
+    """The progress of a service: the next queue offset of a queue that ends at ``end_offset``, or the time (ms) up to
     which it has delivered; None if the store does not show it. ``stalled``: words if it is stalled, else "".
     """
 
@@ -328,7 +328,7 @@ def _timers(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
 
 @dataclass(frozen=True, slots=True)
 class _TimerReach:
-    """How far the timer has come: messages before ``put_to`` of the timer queue are in the wheel, or have a row, and
+    """The progress of the timer: messages before ``put_to`` of the timer queue are in the wheel, or have a row, and
     those that were due before ``read_to`` (ms) have left it. The wheel has its own numbers where there are rows.
     """
 
@@ -654,7 +654,7 @@ def _delivered(
 def _services(
     store: StoreSnapshot, stalled: list[StalledService], waiting: WaitingMessages
 ) -> Iterator[ServiceProgress]:
-    """What each service that has a queue has reached."""
+    """Return the progress of each service that has a queue."""
     try:
         reasons = {(service.topic, service.queue_id): service.words for service in stalled}
         for level in levels_beyond_queues(store):

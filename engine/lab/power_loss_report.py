@@ -42,7 +42,7 @@ class StoreState:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of the recovery plan beside what was really done."""
+    """A figure of the recovery plan beside the real one."""
 
     name: str
     planned: int

@@ -107,7 +107,7 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LoadCounts:
-    """What a load has done since it was started. ``latency`` covers all put calls, ``bytes`` are those of the
+    """The work of a load since its start. ``latency`` covers all put calls, ``bytes`` are those of the
     bodies, ``stopped`` says why it ended by itself, "" while it runs.
     """
 

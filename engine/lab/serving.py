@@ -154,7 +154,7 @@ class _Code:
 
 
 class LabServing:
-    """One name server and one broker over an open store, and brokers that are added, until :meth:`stop`. Raises
+    """A name server and a broker over an open store, and brokers that are added, until :meth:`stop`. Raises
     ``CannotRead`` if a port is taken or the configuration cannot be read, and :class:`UsageError` if it asks for
     what cannot be met.
     """

@@ -1,4 +1,4 @@
-"""One file of a shadowed disk: what is known of its durable bytes, and the file that the engine writes to."""
+"""A file of a shadowed disk: the known part of its durable bytes, and the file that the engine writes to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each request means to a name server (docs/protocol/name-server.md#requests).
+"""The requests that a name server answers (docs/protocol/name-server.md#requests).
 
 Java: ``DefaultRequestProcessor``, ``ClientRequestProcessor``.
 """

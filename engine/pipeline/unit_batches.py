@@ -32,7 +32,7 @@ Rows = unit_texts.Rows
 
 
 class LogPlace(Protocol):
-    """Of which file the units are; offsets and sizes are bytes."""
+    """The file of the units; offsets and sizes are bytes."""
 
     @property
     def store(self) -> str: ...

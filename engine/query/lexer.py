@@ -49,8 +49,8 @@ _CURLY = dict.fromkeys("“”„", '"') | dict.fromkeys("‘’", "'")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word. ``value`` is the number, the text's characters, the property's name, or (pattern, flags). ``path`` are
-    the steps behind ``body``.
+    """A token of a filter. ``value`` is the number, the text's characters, the property's name, or (pattern, flags).
+    ``path`` are the steps behind ``body``.
     """
 
     kind: TokenKind

@@ -37,7 +37,7 @@ LOG, QUEUE = "compactionLog", "compactionCq"
 
 @dataclass(slots=True)
 class _Done:
-    """What the patches of all queues do."""
+    """The effects of all queues' patches, in words."""
 
     patches: list[Patch] = field(default_factory=list)
     restored: int = 0

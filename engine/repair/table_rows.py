@@ -43,7 +43,7 @@ _MEMORIES = frozenset({"CQ13", "IX07", "messages"})
 
 @dataclass(slots=True)
 class _TableChange:
-    """What is changed in one table, in words."""
+    """The changes in one table, in words."""
 
     done: list[str] = field(default_factory=list)
     costs: list[str] = field(default_factory=list)

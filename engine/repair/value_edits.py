@@ -1,5 +1,5 @@
-"""One number of a store changes: a group's offset, a delay level's offset, a value of the checkpoint. Each becomes a
-patch; nothing is written here. Commands and the window share this.
+"""Edits of single numbers of a store: a group's offset, a delay level's offset, a value of the checkpoint. Each becomes
+a patch; nothing is written here. Commands and the window share this.
 """
 
 from __future__ import annotations

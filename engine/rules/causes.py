@@ -112,7 +112,7 @@ of its own kind and place; another rule's title speaks for it.
 
 
 def what_happened(grave: Sequence[Finding], *, crashed: bool) -> str:
-    """One sentence on findings of a warning or more, with kind, place and times if they are known.
+    """Return a sentence on findings of a warning or more, with kind, place and times if they are known.
 
     ``crashed``: the abort file exists.
     """

@@ -122,7 +122,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class TableContents:
-    """One of the tables that a broker keeps in a file or in a RocksDB: its form, its rows (None: unknown), and the
+    """A table that a broker keeps in a file or in a RocksDB: its form, its rows (None: unknown), and the
     counter of its ``dataVersion``.
     """
 

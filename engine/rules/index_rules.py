@@ -209,7 +209,7 @@ def out_of_order(offsets: Int64) -> NDArray[np.bool_]:
 
 
 class IndexRange(NamedTuple):
-    """One index file in the order of names: the time in its name (None if it is no time) and that of its first message
+    """An index file in the order of names: the time in its name (None if it is no time) and that of its first message
     (ms), and the log offsets to which its first and last entry point.
     """
 
@@ -253,7 +253,9 @@ def _is_alone(files: Sequence[IndexRange], number: int) -> bool:
 
 
 def usual_distance(files: Sequence[IndexRange]) -> int:
-    """How far (ms) the time in a name usually is from the file's first message: the broker's time zone, mostly."""
+    """The usual difference (ms) between the time in a file's name and its first message: the broker's time zone,
+    mostly.
+    """
     distances = sorted(file.name_ms - file.begin_ms for file in files if file.name_ms is not None)
     return distances[len(distances) // 2] if distances else 0
 

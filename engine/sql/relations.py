@@ -42,7 +42,7 @@ Batches = Callable[["StoreSnapshot", schema.Columns, Progress], Iterator["pa.Rec
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a question may be about: its columns with their types, and who reads them."""
+    """The relations that SQL may name: their columns with types, and their readers."""
 
     columns: schema.Columns
     batches: Batches

@@ -1,4 +1,4 @@
-"""One index file of a store that is written: header, slots and entries in a mapped file
+"""An index file of a store that is written: header, slots and entries in a mapped file
 (docs/formats/index-file.md#layout, #insert; Java: IndexFile).
 
 One thread puts, any thread queries. An entry is written before the slot that leads to it, and readers take their

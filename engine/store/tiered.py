@@ -51,7 +51,7 @@ class TieredEntry:
 
 @dataclass(frozen=True, slots=True)
 class TieredMessages:
-    """What getMessage finds in tiered storage: status, the offset to ask for next, and entries with their messages."""
+    """The result of getMessage in tiered storage: status, next offset to ask for, and entries with their messages."""
 
     status: GetMessageStatus
     next_begin_offset: int
@@ -255,7 +255,7 @@ class TieredStore:
         return sorted(queues, key=lambda queue: (queue.topic, queue.queue_id))
 
     def queue(self, topic: str, queue_id: int) -> TieredQueue | None:
-        """One queue; None if nothing of it was copied."""
+        """Return a copied queue; None if nothing of it was copied."""
         return self._by_name.get((topic, queue_id))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What one operating system has and another lacks: the only package that asks which system this is.
+"""Features that one operating system has and another lacks: the only package that asks which system this is.
 
 ``portable`` needs nothing that a system may lack, ``posix`` is for Linux and macOS. Both have the same names.
 ``STORESCOPE_SYSTEM=darwin`` and ``win32`` choose what is used there, so that Linux can test it.

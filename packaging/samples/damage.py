@@ -31,7 +31,7 @@ def main(store: Path) -> None:
 
 
 def flip_bit(units: list[Unit], files: list[tuple[int, Path]]) -> None:
-    """One bit in the body of a unit in the log's second file, a quarter of the way."""
+    """Flip a bit in the body of a unit in the log's second file, a quarter of the way."""
     middle = files[1][0] + (1 << 18)
     unit = next(unit for unit in units if unit.offset >= middle and unit.topic == TOPIC)
     path, position = place(unit.offset, files)
@@ -76,7 +76,7 @@ def bend_chain(units: list[Unit], path: Path, geometry: index.Geometry) -> None:
 
 
 def say(line: str) -> None:
-    """One line of the account."""
+    """A line of the account."""
     sys.stdout.write(line + "\n")
 
 

@@ -68,7 +68,7 @@ FIELD = RecordKind(
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """What was read of a pair."""
+    """The units read for a pair."""
 
     row: PairRow
     own: LoadedRow | None

@@ -31,7 +31,7 @@ NO_END = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """What both logs have at a place.
+    """The units of both logs at a place.
 
     ``sign`` is same, differs, own (only this store has it), other, unrelated (two other messages), unread (it cannot be
     compared) or end (behind the last message of a log). ``absence`` says why a side is None: before its beginning,
@@ -279,7 +279,7 @@ class DifferenceSpan:
 
 
 class DifferenceSpans:
-    """Where the logs differ, in the order of the rows."""
+    """The differences of the logs, in the order of the rows."""
 
     def __init__(self, spans: list[DifferenceSpan] | None = None, *, is_cut: bool = False) -> None:
         self.spans = sorted(spans or [], key=lambda span: span.start)

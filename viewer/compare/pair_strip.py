@@ -41,7 +41,7 @@ class BandExtent:
 
 @dataclass(slots=True)
 class StripContent:
-    """All that the strip draws."""
+    """The data of the strip."""
 
     low: int = 0
     high: int = 0

@@ -386,7 +386,7 @@ class ComparePane(Pane):
         self.statusMessage.emit(self.status())
 
     def _strip_state(self) -> State | None:
-        """What the line below the rows says."""
+        """The text of the line below the rows."""
         model = self.model
         again = ((tr("Compare again"), self.compare_again),)
         if model.error or model.is_stopped:

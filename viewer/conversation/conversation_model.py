@@ -161,7 +161,7 @@ STEP = RecordKind(
 
 @dataclass
 class ConversationModel:
-    """One question and its steps."""
+    """A question and its steps."""
 
     question: ConversationQuery = field(default_factory=lambda: ConversationQuery(""))
     answer: ConversationAnswer | None = None

@@ -37,7 +37,7 @@ NAMES = {
 
 
 class TrialRow(NamedTuple):
-    """One figure: the planned and the actual value, and whether they are equal."""
+    """A figure of a recovery: the planned and the actual value, and whether they are equal."""
 
     what: str
     planned: int

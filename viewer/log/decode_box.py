@@ -32,7 +32,7 @@ MAX_PREVIEW_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a rule makes of the chosen message; ``names`` are offered for the option that takes one of them."""
+    """The chosen message decoded by a rule; ``names`` are offered for the option that takes one of them."""
 
     text: str
     is_error: bool = False

@@ -52,7 +52,7 @@ MAX_CELL_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What to export: units that match ``where``, or those at ``offsets`` (None: all that match)."""
+    """The units to export: those that match ``where``, or those at ``offsets`` (None: all that match)."""
 
     target: Path
     form: str = "jsonl"

@@ -29,7 +29,7 @@ POLL_INTERVAL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ResendChoice:
-    """What to send, and where to: units that match ``where``, or those at ``offsets``.
+    """The messages to send and their target: units that match ``where``, or those at ``offsets``.
 
     An empty ``topic`` stands for the original topics; a ``rate`` of None for no limit. The account and the settings of
     TLS are in files, so that no secret is in a choice; an empty path stands for none.
@@ -48,7 +48,9 @@ class ResendChoice:
 
 @dataclass(frozen=True, slots=True)
 class ResendResult:
-    """How many messages were sent, refused, without an answer, and not sent yet; ``reason`` is the first failure's."""
+    """The numbers of messages that were sent, refused, without an answer, and not sent yet; ``reason`` is the first
+    failure's.
+    """
 
     sent: int
     refused: int

@@ -438,7 +438,7 @@ def _members(decoded: DecodedUnit) -> tuple[Line, ...]:
 
 
 def _member(unit: Unit, member: Member) -> Line:
-    """One message of a batch: its key, its body's length; below it its body and each of its properties."""
+    """A message of a batch: its key, its body's length; below it its body and each of its properties."""
     name, keys = f"{MEMBER}{member.index}", member.keys
     inner = [Line(name, plain(member.body[:80].decode("utf-8", "replace")), label=tr("body"))]
     for key, value in member.properties.items():

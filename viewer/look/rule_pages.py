@@ -86,7 +86,7 @@ def _parts(rule: Rule) -> Iterator[str]:
 
 
 def _repairs(rule: Rule) -> Iterator[str]:
-    """What ``storescope repair`` does about such a finding, and why it may leave it as it is."""
+    """Return what ``storescope repair`` does about such a finding, and why it may leave it as it is."""
     names = repairs_of(rule.id)
     if names:
         yield tr("{command} may mend it:", command="`storescope repair STORE`")

@@ -37,8 +37,8 @@ TICK_ROOM = 120
 
 
 def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list[float]]]:
-    """Where ticks stand between two times (s since the epoch): on round seconds and minutes, from an hour on on whole
-    hours of the zone in force, days at 0:00.
+    """Return the positions of ticks between two times (s since the epoch): on round seconds and minutes, from an hour
+    on on whole hours of the zone in force, days at 0:00.
     """
     seconds = max(end - begin, 1e-6)
     max_ticks = max(1, int(wide // px(TICK_ROOM)))

@@ -34,7 +34,7 @@ QueueKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TieredFacts:
-    """What tiered storage has of a queue: queue offsets [minimum, maximum), bytes, and its folder if it is known."""
+    """The part of a queue in tiered storage: queue offsets [minimum, maximum), bytes, and its folder if it is known."""
 
     minimum: int
     maximum: int

@@ -362,7 +362,9 @@ class QueueSide(QWidget):
 
 
 def sides_words(facts: QueueFacts) -> str:
-    """How the queue in files and the one in a RocksDB differ, and which counts; "" if the store has one kind."""
+    """The difference between the queue in files and the queue in a RocksDB, and which of them a broker uses; "" if the
+    store has one kind.
+    """
     queue, both = facts.on_both_sides, facts.both_sides
     if queue is None or both is None:
         return ""

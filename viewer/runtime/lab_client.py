@@ -43,7 +43,7 @@ class LabDied(StoreError):
 
 
 class LabClient:
-    """One lab process with one store. ``died`` is called on the loop if the process ends unexpectedly, with the
+    """A lab process with one store. ``died`` is called on the loop if the process ends unexpectedly, with the
     error that all waiting calls get.
     """
 

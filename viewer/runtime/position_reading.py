@@ -1,4 +1,4 @@
-"""One reading of a store's positions, from its files or from the engine of a lab store. No Qt.
+"""A reading of a store's positions, from its files or from the engine of a lab store. No Qt.
 
 An unknown position has no value but a reason; nothing is guessed. Offsets are bytes of the log, times are ms since
 1970.

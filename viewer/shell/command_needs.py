@@ -1,4 +1,4 @@
-"""What a disabled command needs: one table for menus, palette, keys and buttons."""
+"""The needs of disabled commands: one table for menus, palette, keys and buttons."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class RepairDock(QDockWidget):
 
 
 class RepairPlace:
-    """Where the window shows the bench: in a window of its own, or in its panel."""
+    """The place of the repair bench: a window of its own, or a panel."""
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window

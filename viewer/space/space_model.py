@@ -29,7 +29,7 @@ _EMPTY = Area("", "", 0)
 
 @dataclass
 class SpaceModel:
-    """How one store directory is used, as the user chose to see it."""
+    """The use of a store directory's bytes, as the user chose to see it."""
 
     has_store: bool = False
     account: Space | None = None

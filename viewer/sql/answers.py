@@ -1,4 +1,4 @@
-"""What the window asks in SQL, and what comes back from the worker. No Qt.
+"""Questions of the window in SQL, and the worker's answers. No Qt.
 
 The rows of a short answer come with it. Those of a long one are in an Arrow file, of which the table reads what is on
 the screen.

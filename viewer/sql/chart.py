@@ -42,7 +42,9 @@ class NamedValue:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is drawn. ``note`` says which columns, and how many rows if these are not all; ``why`` why nothing is."""
+    """The data of a chart. ``note`` says which columns, and how many rows if these are not all; ``why`` is the
+    reason of an empty chart.
+    """
 
     form: Form = "bars"
     series: tuple[Series, ...] = ()

@@ -20,7 +20,7 @@ STOPPED = words("The question was stopped.")
 
 @dataclass
 class SqlModel:
-    """What is shown. ``answer`` stays while the next question runs."""
+    """The state of the sheet. ``answer`` stays while the next question runs."""
 
     vocabulary: Vocabulary | None = None
     answer: Answer | None = None

@@ -28,7 +28,7 @@ NO_TAG_ENTRY = words(
 
 @dataclass
 class WhereModel:
-    """One question and its answer."""
+    """A question and its answer."""
 
     question: WhereQuery = field(default_factory=lambda: WhereQuery(""))
     results: tuple[WhereResult, ...] = ()

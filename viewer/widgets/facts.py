@@ -18,7 +18,9 @@ MAX_UNBROKEN_CHARACTERS = 44
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line. ``place`` makes the value a link, ``role`` is its colour, ``code`` selects the monospaced font."""
+    """A line of facts. ``place`` makes the value a link, ``role`` is its colour, ``code`` selects the monospaced
+    font.
+    """
 
     name: str
     value: str

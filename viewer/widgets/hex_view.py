@@ -201,7 +201,7 @@ class HexView(QAbstractScrollArea):
         self._refresh()
 
     def _old_value(self, offset: int) -> str:
-        """What was at a changed byte before; "" for a byte that is not changed."""
+        """Return the words for a changed byte's old value; "" for a byte that is not changed."""
         if offset not in self._shown.changes:
             return ""
         old = self._shown.changes[offset]

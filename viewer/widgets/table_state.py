@@ -1,4 +1,4 @@
-"""What a table says beside its rows, as a model without Qt describes it."""
+"""Texts of a table beside its rows, as a model without Qt describes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What the table says in place of rows or below them. ``kind`` is one of the kinds of a record table's state.
+    """The text of a table in place of rows or below them. ``kind`` is one of the kinds of a record table's state.
 
     ``step`` is the next step that it offers, ``part`` the share of the work that is done (0 to 1).
     """

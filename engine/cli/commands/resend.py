@@ -129,7 +129,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 class _Resending:
-    """One run: it completes the plan with the broker's topics, asks, sends, and counts the results."""
+    """A run of the command: it completes the plan with the broker's topics, asks, sends, and counts the results."""
 
     def __init__(self, args: argparse.Namespace, out: Output, store: StoreSnapshot, journal: Journal) -> None:
         self._args = args

@@ -35,7 +35,7 @@ class ChangedProperties(NamedTuple):
 
     @property
     def text(self) -> Sentence:
-        """What happened to the message."""
+        """The message's change in words."""
         changed = sentence("its properties were overwritten")
         if not self.has_other_keys:
             changed = sentence("its properties or its topic were overwritten")

@@ -31,7 +31,7 @@ MAX_FINDINGS = 20
 
 @dataclass(slots=True)
 class _Entries:
-    """What a walk over all entries found."""
+    """The results of a walk over all entries."""
 
     last_header: EntryHeader | None = None
     faults: list[EntryFault] = field(default_factory=list)

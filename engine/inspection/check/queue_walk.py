@@ -1,4 +1,4 @@
-"""One queue in a check: its entries by number, and what the walk of the log noted about it
+"""A queue in a check: its entries by number, and what the walk of the log noted about it
 (docs/formats/consume-queue.md).
 
 Each queue keeps only the number of its next entry, so memory does not grow with the number of units. Mismatches are

@@ -42,8 +42,8 @@ _UNSAVED_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """What is asked: store times in [begin, end) ms, in bins of at most ``width`` ms, in units that begin in the
-    offsets from ``start`` to ``stop``. None: without a limit.
+    """A question to the histogram: store times in [begin, end) ms, in bins of at most ``width`` ms, in units that begin
+    in the offsets from ``start`` to ``stop``. None: without a limit.
     """
 
     begin: int | None = None
@@ -57,7 +57,7 @@ ALL = TimeRange()
 
 
 class _Run:
-    """One run with its callbacks."""
+    """A run of the histogram with its callbacks."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class UnitRows:
-    """One row a unit, in the order of the log. Times are ms.
+    """Rows of units, in the order of the log. Times are ms.
 
     ``key``: hash of topic, unique key and body's CRC, 0 without a unique key; messages of a batch share their key.
     ``client``: hash of the process that made the unique key, 0 if the key has another form; ``key_time``: ms since that
@@ -112,8 +112,8 @@ def without_wrong_times(chunk: Chunk) -> Chunk:
 
 @dataclass(slots=True)
 class UnitRowScan:
-    """One pass over a log. ``names``: topics by number; ``damage`` and ``unread``: bytes that are no unit, or could not
-    be read; ``end``: offset behind the last unit.
+    """The result of one pass over a log. ``names``: topics by number; ``damage`` and ``unread``: bytes that are no
+    unit, or could not be read; ``end``: offset behind the last unit.
     """
 
     log: LogReader

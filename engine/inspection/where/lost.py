@@ -77,7 +77,7 @@ class LostFinder:
     # -- an offset id, or a place in the log
 
     def offset(self, offset: int, asked_text: str) -> WhereResult:
-        """No unit begins at the absolute ``offset``; ``asked_text`` is the text of the question."""
+        """Answer that no unit begins at the absolute ``offset``; ``asked_text`` is the text of the question."""
         log = self._store.log
         if not log.files:
             no_files = Evidence("commit log", None, None, sentence("the commit log has no files"))
@@ -201,7 +201,7 @@ class LostFinder:
     # -- topic/queue/offset
 
     def queue_place(self, topic: str, queue_id: int, offset: int) -> WhereResult:
-        """No unit of the log has this queue offset."""
+        """Answer that no unit of the log has this queue offset."""
         try:
             queue = self._store.find_queue(topic, queue_id)
         except Undecoded as error:
@@ -335,7 +335,7 @@ class LostFinder:
     def key(
         self, text: str, host: bytes | None, unreadable: tuple[int, int] | None, longer: Sequence[str] = ()
     ) -> WhereResult:
-        """No unit of the log has this key.
+        """Answer that no unit of the log has this key.
 
         Args:
             text: the key.
@@ -406,7 +406,7 @@ class LostFinder:
         queue_id: int | None = None,
         queue_offset: int | None = None,
     ) -> WhereResult:
-        """No readable byte mentions the message; unreadable bytes may."""
+        """Answer that no readable byte mentions the message; unreadable bytes may."""
         spans = self._unreadable
         if not spans.listed:
             return _without_unit("neverSeen", evidence, topic, queue_id, queue_offset)

@@ -1,4 +1,4 @@
-"""One-time setup of a Python process that Spark has started, and its failures."""
+"""The setup of a Python process that Spark has started, and its failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies behind the end at which a recovery cuts the log: bytes, and units that can still be read."""
+"""The part of the log that a recovery cuts off: bytes, and units that can still be read."""
 
 from __future__ import annotations
 

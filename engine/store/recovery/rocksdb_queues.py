@@ -112,7 +112,7 @@ class RocksdbQueue(RecoveredQueue):
         self._newest = BoundRow(self.topic, self.queue_id, "max", int(physical[-1]), int(numbers[-1]))
 
     def _held(self, numbers: Int64, physical: Int64) -> int:
-        """How many of these rows the database has already."""
+        """Return the number of these rows that the database has already."""
         if self._rows is None:
             return 0
         start, stop = int(numbers.min()), int(numbers.max()) + 1

@@ -47,7 +47,7 @@ class StartOfBoth(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StartLimit:
-    """What the first unit of the start file must not exceed in 5.4 and later: an offset, or a time (ms)."""
+    """The limit that the first unit of the start file must not exceed in 5.4 and later: an offset, or a time (ms)."""
 
     kind: _Search
     goal: str
