@@ -417,33 +417,14 @@ class Producer(ClientPart):
             try:
                 result = await self._try(message, first_message, encoded, target, remaining_ms / 1000)
             except (BrokerRefused, OSError, TimeoutError, NoRoute) as error:
-                refused = isinstance(error, BrokerRefused)
-                self.choice.record_send(
-                    target.broker, _now() - try_start_ms, try_start_ms, failed=True, reachable=not refused
-                )
                 failure = error
                 may_retry = number < tries and (
                     not isinstance(error, BrokerRefused) or (retries_on_codes and self._is_retried(error))
                 )
-                self._call_after_hooks(first_message, target, None, error)
-                if self.events.has_subscribers:
-                    cause = cause_of(error, type(error).__name__)
-                    ms = _now() - try_start_ms
-                    self.events.emit(
-                        SendFailed(
-                            system_clock(),
-                            self.client_id,
-                            self.group,
-                            target,
-                            first_message.msg_id,
-                            cause,
-                            may_retry,
-                            ms,
-                        )
-                    )
+                self._report_failed_try(first_message, target, error, try_start_ms, may_retry=may_retry)
                 if not may_retry:
                     break
-                if not refused:
+                if not isinstance(error, BrokerRefused):
                     await self._refresh_route(first_message.topic)
                 continue
             self.choice.record_send(target.broker, _now() - try_start_ms, try_start_ms)
@@ -456,21 +437,23 @@ class Producer(ClientPart):
             return result
         if isinstance(failure, BrokerRefused) and (chosen is not None or not self._is_retried(failure)):
             raise failure
-        last_cause: str = sentence("the time ended before the first try")
-        if failure is not None:
-            last_cause = cause_of(failure, sentence("no answer within {timeout_ms:,.0f} ms", timeout_ms=timeout_ms))
-        raise NotSent(
-            sentence(
-                "Send [{count}] times, still failed, cost [{cost_ms:.0f}]ms, Topic: {topic}, BrokersSent: {brokers}: "
-                "{cause}",
-                count=len(brokers),
-                cost_ms=_now() - start_ms,
-                topic=first_message.topic,
-                brokers=str(brokers),
-                cause=last_cause,
-            ),
-            brokers,
-        ) from failure
+        raise _not_sent(first_message.topic, brokers, failure, timeout_ms, _now() - start_ms) from failure
+
+    def _report_failed_try(
+        self, message: Message, target: MessageQueue, error: Exception, start_ms: float, *, may_retry: bool
+    ) -> None:
+        """Record a try that failed for the choice of brokers, the hooks and the subscribers of events."""
+        duration_ms = _now() - start_ms
+        reachable = not isinstance(error, BrokerRefused)  # as in Java: a refusal counts as unreachable
+        self.choice.record_send(target.broker, duration_ms, start_ms, failed=True, reachable=reachable)
+        self._call_after_hooks(message, target, None, error)
+        if self.events.has_subscribers:
+            cause = cause_of(error, type(error).__name__)
+            self.events.emit(
+                SendFailed(
+                    system_clock(), self.client_id, self.group, target, message.msg_id, cause, may_retry, duration_ms
+                )
+            )
 
     def _is_retried(self, error: BrokerRefused) -> bool:
         return error.code in RETRIED_CODES[releases.rules_of(self.config.release).major]
@@ -739,3 +722,24 @@ def _reply(request: Command) -> ReceivedMessage:
 def _now() -> float:
     """Return milliseconds of a monotonic clock."""
     return time.monotonic() * 1000
+
+
+def _not_sent(
+    topic: str, brokers: list[str], failure: Exception | None, timeout_ms: float, duration_ms: float
+) -> NotSent:
+    """Return the error of a send that failed at each of ``brokers``, in the words of Java's client."""
+    cause: str = sentence("the time ended before the first try")
+    if failure is not None:
+        cause = cause_of(failure, sentence("no answer within {timeout_ms:,.0f} ms", timeout_ms=timeout_ms))
+    return NotSent(
+        sentence(
+            "Send [{count}] times, still failed, cost [{cost_ms:.0f}]ms, Topic: {topic}, BrokersSent: {brokers}: "
+            "{cause}",
+            count=len(brokers),
+            cost_ms=duration_ms,
+            topic=topic,
+            brokers=str(brokers),
+            cause=cause,
+        ),
+        brokers,
+    )

@@ -243,7 +243,7 @@ class CommitLog:
             self._until_compiled -= 1
             if not self._until_compiled:
                 self.compiled_put()
-            return self.put_otherwise(message)
+            return self.put_in_python(message)
         outcome = 0
         if self.locked_since and self.is_busy:
             return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
@@ -283,7 +283,7 @@ class CommitLog:
         finally:
             self.locked_since = 0
             self._release()
-        result = self.put_otherwise(message)
+        result = self.put_in_python(message)
         if result.status is _PUT_OK and outcome != NOT_PLAIN:
             put_objects.learn_after(self, compiled, message, outcome)
         return result
@@ -298,7 +298,7 @@ class CommitLog:
         self._until_compiled = PUTS_UNTIL_COMPILED
         return self._object_put
 
-    def put_otherwise(self, message: Message) -> PutMessageResult:
+    def put_in_python(self, message: Message) -> PutMessageResult:
         """:meth:`put_message` in plain Python."""
         refuses = self.refuses
         if refuses is not None:

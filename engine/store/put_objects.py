@@ -62,7 +62,7 @@ class _MultiPut:
             return PutMessageResults.refused(self._rows, log.refuses)
         while self._row < self._rows:
             if log.is_busy or not self._put_under_lock():
-                answers[self._row] = log.put_otherwise(self._messages[self._row])
+                answers[self._row] = log.put_in_python(self._messages[self._row])
                 self._row += 1
         return PutMessageResults.of_rows(
             self._result_rows, answers, self._times, lambda _row: log.store_host_raw, waits=waits

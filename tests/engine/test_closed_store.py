@@ -193,7 +193,7 @@ def test_closing_the_disk_waits_for_running_operations(tmp_path: Path) -> None:
 APPENDS: dict[str, Call] = {
     "put_message": lambda log: log.put_message(Message("Orders", b"late")),
     "put_message, ruled": lambda log: log.put_message(Message("Orders", b"late", properties={"DELAY": "1"})),
-    "put_otherwise": lambda log: log.put_otherwise(Message("Orders", b"late")),
+    "put_in_python": lambda log: log.put_in_python(Message("Orders", b"late")),
     "put_messages": lambda log: log.put_messages(MANY)[0],
     "put_messages, few": lambda log: log.put_messages(MANY[:2])[0],
     "append_columns": lambda log: log.append_columns(columns())[0],
