@@ -95,7 +95,7 @@ class _Copy:
         self._source, self._staging, self._config = source, staging, config
         self._wanted, self._progress, self._release = unit_filter, progress, release
         same_size = config.mapped_file_size_commit_log == source.log.sequence.file_size
-        self._in_place = unit_filter is None and same_size and source.dledger is None
+        self._in_place = unit_filter is None and same_size and source.commit_log.dledger is None
         self._units = self._size = self._left = self._left_size = 0
         self._shortened: dict[int, tuple[str, ...]] = {}
         self._end = 0

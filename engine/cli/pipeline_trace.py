@@ -229,7 +229,7 @@ def answer_question(question: Question) -> Iterator[dict[str, Any]]:
     from engine.inspection.where.evidence import KnownPlaces
 
     with open_store(question.store) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         places = KnownPlaces(store, question.relatives, question.topic, question.group)
         for key, offsets, damaged in question.keys:
             for result in places.ask(key, offsets, damaged):

@@ -18,7 +18,8 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.files.temporary_folders import staged
 from engine.inspection.salvage.salvage_search import Salvaged
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.tables import read_table
 from engine.message_store import MessageStore
 from engine.releases import Release
@@ -81,7 +82,7 @@ def write_salvaged(
 
 def _queues(source: StoreSnapshot) -> Mapping[str, Mapping[int, AnyQueue]]:
     """Return the queues of ``source`` by topic; none where they are in a RocksDB, which has no batch queues."""
-    return source.topics() if source.rocksdb_queues is None else {}
+    return source.topics() if source.queues.rocksdb is None else {}
 
 
 class _QueueNumbers:

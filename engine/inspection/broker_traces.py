@@ -68,7 +68,7 @@ class BrokerTraces:
         witnesses: list[str] = [mark]
         if self.store.reading.exists(self.store.paths.timerwheel):
             witnesses.append("timerwheel")
-        group_topics = [name for name in self.store.queues_by_topic() if name.startswith((RETRY_PREFIX, DLQ_PREFIX))]
+        group_topics = [name for name in self.store.queues.by_topic() if name.startswith((RETRY_PREFIX, DLQ_PREFIX))]
         return witnesses + [sentence("topic {name}", name=name) for name in group_topics[:MAX_NAMED]]
 
     def _marked(self) -> int:
@@ -85,7 +85,7 @@ class BrokerTraces:
     @cached_property
     def delayed(self) -> list[str]:
         """Queues of delayed messages that have entries."""
-        queues = self.store.queues_by_topic().get(SCHEDULE_TOPIC, {})
+        queues = self.store.queues.by_topic().get(SCHEDULE_TOPIC, {})
         return [f"{SCHEDULE_TOPIC}/{number}" for number, queue in queues.items() if queue.raw_end > 0]
 
     @cached_property

@@ -130,7 +130,7 @@ def check_target(
         raise UsageError(
             sentence("a capsule contains only the store's own folder, but the log is in {folders}", folders=folders)
         )
-    if masking.changes_units and store.dledger is not None:
+    if masking.changes_units and store.commit_log.dledger is not None:
         raise UsageError(
             sentence("keys and hosts cannot be masked in a DLedger log: its checksums are those of the messages"),
             file=str(store.path),

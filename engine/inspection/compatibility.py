@@ -289,16 +289,16 @@ class _Reader:
         store = self._store
         topics = self._ask(lambda: tables.topics(store)) or {}
         groups = self._ask(lambda: tables.groups(store)) or set()
-        queues = self._ask(store.queues_by_topic) or {}
+        queues = self._ask(store.queues.by_topic) or {}
         types = {name: row.attributes.get("message.type", "").upper() for name, row in topics.items()}
         config = self._ask(lambda: derived_config(store)) or MessageStoreConfig()
         samples = self._ask(lambda: sample_tag_entries(store))
         wheel = queues.get(TIMER_TOPIC, {}).get(0)
-        index_files = store.index_files(note_undecoded=False)
+        index_files = store.index.files(note_undecoded=False)
         contents = StoreContents(
             tables=tuple(self._tables()),
             queue_rows_folder=_queue_rows_folder(store),
-            has_file_queues=bool(store.newest_file_entries()),
+            has_file_queues=bool(store.queue_folders.newest_entries()),
             timer_rows=self._count_rows("timer"),
             transaction_rows=self._count_rows("transactions"),
             pop_rows=self._count_rows("pop"),
@@ -319,7 +319,7 @@ class _Reader:
             light_queues=sum(len(by_id) for topic, by_id in queues.items() if topic.startswith(LMQ_PREFIX)),
             compacted_queues=len(self._ask(store.compacted_queues) or []),
             mapped_topics=self._count_mapped_topics(),
-            has_dledger_log=store.dledger is not None,
+            has_dledger_log=store.commit_log.dledger is not None,
             sizes=_unusual_sizes(config),
             kinds=(("enableConsumeQueueExt", "true"),) if config.enable_consume_queue_ext else (),
         )
@@ -458,7 +458,7 @@ def _starts(
                 ),
             )
             continue
-        if store.queue_source != "files" and store.dledger is not None:
+        if store.queue_source != "files" and store.commit_log.dledger is not None:
             why = sentence("queues in a RocksDB beside a DLedger log are not known here")
             yield _Start(release, why_unknown=why)
             continue
@@ -487,7 +487,7 @@ def _index_entries(store: StoreSnapshot, start: RecoveryPlan) -> tuple[int, int 
         return 0, 0
     removed, lost = 0, 0
     spans = [span for span in (start.first_pass, start.second_pass) if span is not None]
-    for reader in store.index_files(note_undecoded=False):
+    for reader in store.index.files(note_undecoded=False):
         if reader.name not in names:
             continue
         try:

@@ -28,8 +28,8 @@ def is_listed(store: StoreSnapshot) -> bool:
 def topics_known(store: StoreSnapshot) -> KnownTopics:
     """The topics that the store's folders and tables know. Raises :class:`CannotRead`."""
     assert store.paths is not None
-    folders, listed = store.queues_by_topic(), frozenset(table_topics(store))
-    store.require_queues()
+    folders, listed = store.queues.by_topic(), frozenset(table_topics(store))
+    store.queues.require()
     is_reliable = is_listed(store) or not (store.abort or not folders or is_of_a_broker(store))
     newest = max(
         (

@@ -44,7 +44,7 @@ def _settings(store: StoreSnapshot) -> Iterator[Setting]:
     files = [LogFile(file.path, file.start_offset, file.size) for file in store.log.files]
     if files:
         yield "mappedFileSizeCommitLog", "mapped_file_size_commit_log", likely_length(files) or COMMIT_LOG_FILE_SIZE
-    readers = [queue for queues in store.file_topics().values() for queue in queues.values()]
+    readers = [queue for queues in store.queues.used_files().values() for queue in queues.values()]
     light = store.undecoded_part("offsets") is None and bool(light_offsets(store))
     yield from _queue_settings(readers, light=light)
     geometry = store.geometry

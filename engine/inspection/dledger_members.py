@@ -90,13 +90,13 @@ def plan_following(store: StoreSnapshot, leader: StoreSnapshot) -> FollowPlan:
 
 
 def _log_of(store: StoreSnapshot) -> tuple[DLedgerLog, EntryHeader, EntryHeader]:
-    if store.dledger is None:
+    if store.commit_log.dledger is None:
         raise UsageError(sentence("expected a store with a DLedger log, found none"), file=str(store.path))
-    store.settle_log_end()
+    store.commit_log.settle_end()
     first_header, last_header = end_headers(store)
     if first_header is None or last_header is None:
         raise UsageError(sentence("its DLedger log has no entries"), file=str(store.path))
-    return store.dledger, first_header, last_header
+    return store.commit_log.dledger, first_header, last_header
 
 
 def _row(store: StoreSnapshot, log: DLedgerLog, number: int) -> IndexRow:

@@ -165,7 +165,7 @@ def _without_the_log(findings: list[Finding]) -> Iterator[Finding]:
 def _without_unread(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield findings that do not depend on unread or undecoded parts. Unread files are reported separately."""
     unread_files = {finding.file for finding in store.unread}
-    folders = [str(folder) for folder in store.log_folders]
+    folders = [str(folder) for folder in store.commit_log.folders]
     parts = (part_of(file, str(store.path), folders) for file in unread_files)
     unread: frozenset[Part] = frozenset().union(*parts)
     not_decoded = undecoded.parts_undecoded(store)
@@ -212,7 +212,7 @@ def _all_findings(
     log = LogCheck(store, clock, foreign_files, older)
     queues = QueueCheck(store, topics)
     has_index_rows = store.undecoded_part("index") is not None and store.why_unknown("index") is None
-    index_files = store.index_files(note_undecoded=not has_index_rows)
+    index_files = store.index.files(note_undecoded=not has_index_rows)
     index = IndexCheck(index_files, topics, live=store.lock_state == "held", log_end=store.log.end_offset)
     start_offset = older.start if older is not None else max(store.log.min_offset, 0)
     deliveries = TimerDeliveries(store, topics)

@@ -66,7 +66,7 @@ def get_message(
     tiered = _tiered_queue(store, topic, queue_id, offset)
     if tiered is not None:
         return _get_tiered(store, tiered, offset, max_count, message_filter)
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     if queue is None:
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     log, limits = _UnitLog(store), _limits(store)
@@ -127,7 +127,7 @@ def _tiered_queue(store: StoreSnapshot, topic: str, queue_id: int, offset: int) 
 
 def is_in_log(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> bool:
     """Return True if the store's own queue and log have the message at ``offset``. Raises :class:`CannotRead`."""
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     entry = queue.entry(offset) if queue is not None and queue.min_offset <= offset < queue.max_offset else None
     return entry is not None and entry.physical_offset >= store.log.min_offset
 
@@ -135,7 +135,7 @@ def is_in_log(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> b
 def _get_tiered(
     store: StoreSnapshot, tiered: TieredQueue, offset: int, max_count: int, message_filter: MessageFilter | None
 ) -> GetResult:
-    own_queue = store.find_queue(tiered.topic, tiered.queue_id)
+    own_queue = store.queues.find(tiered.topic, tiered.queue_id)
     lowest = min(tiered.min_offset, own_queue.min_offset) if own_queue is not None else tiered.min_offset
     result = tiered.get_messages(offset, max_count, message_filter)
     units = []
@@ -214,7 +214,7 @@ def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: i
     tiered = store.tiered.queue(topic, queue_id) if store.tiered is not None else None
     if tiered is not None and timestamp < by_time.earliest_time(store.log):
         return tiered.offset_by_time(timestamp, boundary)
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     if isinstance(queue, RocksQueueReader):
         return queue.offset_by_time(timestamp, lower=boundary == "lower")
     return by_time.offset_by_time(queue, store.log, timestamp, boundary)

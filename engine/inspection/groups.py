@@ -26,7 +26,8 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError, Undecoded
 from engine.inspection import tables
 from engine.inspection.get_message import store_time
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.tables import offsets, read_table
 from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, REVIVE_GROUP, REVIVE_PREFIX, TIMER_TOPIC
@@ -128,7 +129,7 @@ def unknown_progress(store: StoreSnapshot) -> Iterator[UnknownProgress]:
     for row in _rows(store):
         for queue_id, offset in sorted(row.offsets.items()):
             try:
-                store.find_queue(row.topic, queue_id)
+                store.queues.find(row.topic, queue_id)
             except Undecoded as error:
                 yield UnknownProgress(row.group, row.topic, queue_id, offset, _mode(row), error.what)
             except CannotRead:
@@ -172,7 +173,7 @@ def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:
 
 
 def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offset: int, mode: Mode) -> GroupProgress:
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     if queue is None:
         state: State = "gone" if offset > 0 else "notBegun" if offset < 0 else "caughtUp"
         return GroupProgress(group, topic, queue_id, offset, 0, 0, None, state, mode)
@@ -244,11 +245,11 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
         CannotRead: offsets or records cannot be read or are not decoded.
     """
     store.require("pop")
-    store.require_queues()
+    store.queues.require()
     read = {(row.group, row.topic): row.offsets for row in offsets(store) if row.mode != "broadcast"}
     groups = {group for group, _ in read}
     waits = GroupWaits()
-    for topic, queues in store.queues_by_topic().items():
+    for topic, queues in store.queues.by_topic().items():
         if topic.startswith(RETRY_PREFIX):
             group, original = split_retry_topic(topic, groups)
             progress = read.get((group, topic), {})
@@ -300,12 +301,12 @@ def open_checkpoints(
     ``max_records`` records of each revive queue and of the timer topic; rows in a RocksDB are not among them. Raises
     :class:`CannotRead`.
     """
-    store.require_queues()
+    store.queues.require()
     handled = {row.topic: row.offsets for row in offsets(store) if row.group == REVIVE_GROUP}
     points: dict[PopKey, pop.CheckPoint] = {}
     acknowledged: dict[PopKey, set[int]] = {}
     closed: set[PopKey] = set()
-    queues_by_topic = store.queues_by_topic()
+    queues_by_topic = store.queues.by_topic()
     for queue in queues_by_topic.get(TIMER_TOPIC, {}).values():
         for unit, offset in _newest_records(store, queue, max_records):
             if unit.properties.get(properties.REAL_TOPIC, "").startswith(REVIVE_PREFIX):

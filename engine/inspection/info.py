@@ -145,7 +145,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
             QueueInfo(number, _known(queue, "min_offset"), _known(queue, "max_offset"))
             for number, queue in queues.items()
         ]
-        for topic, queues in store.queues_by_topic().items()
+        for topic, queues in store.queues.by_topic().items()
     }
     sizes, counts = _sizes(store)
     about = StoreInfo(
@@ -203,10 +203,10 @@ def _epochs(store: StoreSnapshot, notes: list[str]) -> EpochTable | None:
 
 
 def _dledger(store: StoreSnapshot, notes: list[str]) -> DLedgerInfo | None:
-    if store.dledger is None:
+    if store.commit_log.dledger is None:
         return None
     try:
-        return dledger_info(store, store.dledger)
+        return dledger_info(store, store.commit_log.dledger)
     except StoreError as error:
         notes.append(str(error))
         return None
@@ -214,7 +214,7 @@ def _dledger(store: StoreSnapshot, notes: list[str]) -> DLedgerInfo | None:
 
 def _unflushed(store: StoreSnapshot) -> Iterator[str]:
     """A note on units whose entries are not in the RocksDB of the queues."""
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     if queues is None or store.why_unknown("queues") is not None:
         return
     if queues.unflushed_bytes:
@@ -286,7 +286,7 @@ def _sizes(store: StoreSnapshot) -> tuple[dict[str, int], int]:
         for size in _tree(store, entry):
             sizes[kind] += size
             queue_files += kind == "consumequeue"
-    if store.dledger is not None and store.dledger.folders.label != "commitlog":
+    if store.commit_log.dledger is not None and store.commit_log.dledger.folders.label != "commitlog":
         sizes["other"] -= sum(file.size for file in store.log.files if store.log.has_entries(file))
     return sizes, queue_files
 
@@ -328,14 +328,14 @@ def flavour(store: StoreSnapshot) -> list[str]:
             words_found.add("ipv6")
         if unit.properties_raw[-20:].startswith(b"__CRC32#\x01"):
             words_found.add("propCrc")
-    topics = store.queues_by_topic()
+    topics = store.queues.by_topic()
     if any(queue.kind == "batch" for queues in topics.values() for queue in queues.values()):
         words_found.add("batchCq")
     if any(queue.ext is not None for queues in topics.values() for queue in queues.values()):
         words_found.add("extCq")
     if any(topic.startswith(LMQ_PREFIX) for topic in topics):
         words_found.add("lmq")
-    if len(store.log_folders) - (store.dledger is not None) > 1:
+    if len(store.commit_log.folders) - (store.commit_log.dledger is not None) > 1:
         words_found.add("multiPath")
     if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store, store.paths.root)):
         words_found.add("timer")
@@ -354,7 +354,7 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
             if isinstance(unit, Unit):
                 yield unit
     unit_count = 0
-    for topic, queues in store.queues_by_topic().items():
+    for topic, queues in store.queues.by_topic().items():
         for queue in queues.values():
             if unit_count >= _SAMPLED_QUEUES and len(topic.encode()) <= MAX_V1_TOPIC_BYTES:
                 continue

@@ -100,7 +100,7 @@ def trace(
     With type T ``key`` is the whole value of a unit's TAGS. Without a type it is the text that the index hashes behind
     ``topic#``: a key, a unique key, or ``T#`` and tags.
     """
-    rocksdb_index = store.rocksdb_index
+    rocksdb_index = store.index.rocksdb
     if rocksdb_index is not None:
         text = index_keys.key_text(key, index_type)
         yield from _trace_rows(rocksdb_index, topic, text, index_type, begin, end, max_count)
@@ -150,7 +150,7 @@ class _Walk:
         self._hash = index_key_hash(topic, key)
         self._match_offsets: set[int] = set()
         self._is_window_begun = False
-        self._settle_start = store.settle_start
+        self._settle_start = store.commit_log.settle_start
         self.steps = 0
         self.complete = True
 
@@ -303,7 +303,7 @@ class _Walk:
         if entry.time_diff < 0 or not self._begin <= time <= self._end:
             return "outOfTime", None, None
         if entry.phy_offset >= self._settle_start:
-            self._store.settle_log_end()
+            self._store.commit_log.settle_end()
         unit = self._store.log.seen_at(entry.phy_offset) if entry.phy_offset < self._store.log.max_offset else None
         if not isinstance(unit, Unit):
             return "gone", None, None

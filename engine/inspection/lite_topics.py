@@ -69,7 +69,7 @@ def expiration_minutes(store: StoreSnapshot) -> dict[str, int]:
 def lite_topics(store: StoreSnapshot, topic: str | None = None) -> Iterator[LiteTopic]:
     """The lite topics of a store, or of one of its topics. Raises :class:`CannotRead`."""
     queues = {}
-    for name, by_id in store.queues_by_topic().items():
+    for name, by_id in store.queues.by_topic().items():
         parts = split_lite_queue(name)
         if parts is not None and 0 in by_id and topic in {None, parts[0]}:
             queues[name] = (*parts, by_id[0])

@@ -63,7 +63,7 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
     Without ``topic``, units of every topic.
     """
     topics = [topic] if topic is not None else list(known_topics(store))
-    if len(topics) == 1 or store.rocksdb_index is not None:
+    if len(topics) == 1 or store.index.rocksdb is not None:
         for step in chain.from_iterable(trace(store, name, key, max_count=1 << 30) for name in topics):
             if isinstance(step, Match):
                 yield step.unit
@@ -85,7 +85,7 @@ def known_topics(store: StoreSnapshot) -> Iterator[str]:
 
     To conclude that a key does not exist, search the log as well.
     """
-    folder_topics = set(store.listed_topics())
+    folder_topics = set(store.queues.topic_names())
     yield from folder_topics
     if store.why_unknown("topics") is None:
         yield from (name for name in table_topics(store) if name not in folder_topics)

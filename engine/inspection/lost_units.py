@@ -21,7 +21,8 @@ from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 
 MAX_READ_BYTES = 8 << 20
 """Bytes of one range that are parsed."""
@@ -163,7 +164,7 @@ def _other_places(unit: Unit, entry: EntryIntoDamage) -> Iterator[FieldFault]:
 
 def entries_into(store: StoreSnapshot, start: int, stop: int, max_entries: int) -> Iterator[EntryIntoDamage]:
     """Entries of queues that point into [start, stop) of the log."""
-    queues = [queue for queues in store.queues_by_topic().values() for queue in queues.values()]
+    queues = [queue for queues in store.queues.by_topic().values() for queue in queues.values()]
     for queue in queues if len(queues) <= MAX_QUEUES else ():
         try:
             if queue.kind == "batch" and isinstance(queue, QueueReader):

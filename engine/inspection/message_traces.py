@@ -37,9 +37,9 @@ class TracedStep:
 
 def has_traces(store: StoreSnapshot) -> bool:
     """Return True if clients sent traces to this store and an index leads to them; a capsule lacks their bodies."""
-    if store.capsule is not None or TRACE_TOPIC not in store.queues_by_topic():
+    if store.capsule is not None or TRACE_TOPIC not in store.queues.by_topic():
         return False
-    return store.rocksdb_index is not None or bool(store.index_files())
+    return store.index.rocksdb is not None or bool(store.index_files())
 
 
 def traces_of_message(store: StoreSnapshot, unit: Unit) -> list[TracedStep]:

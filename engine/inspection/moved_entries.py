@@ -15,7 +15,8 @@ from engine.sentences import sentence
 from engine.store.queue_entry import CqEntry
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
     from engine.store.tiered import TieredEntry, TieredQueue
 
 

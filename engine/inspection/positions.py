@@ -85,9 +85,9 @@ def epoch_positions(store: StoreSnapshot) -> dict[str, Position]:
     nor of DLedger.
     """
     with contextlib.suppress(CannotRead):
-        if store.dledger is not None:
+        if store.commit_log.dledger is not None:
             how = sentence("a leader began this term here (DLedger)")
-            starts = term_starts(store.dledger, *end_headers(store))
+            starts = term_starts(store.commit_log.dledger, *end_headers(store))
             return {str(row.term): Position(row.start_offset, how) for row in starts}
         table = read_epochs(store)
         if table is not None:
@@ -111,7 +111,7 @@ def tiered_position(store: StoreSnapshot) -> Position | None:
         return None
     copied_end, waiting = -1, None
     for tiered in store.tiered.queues:
-        queue = store.find_queue(tiered.topic, tiered.queue_id)
+        queue = store.queues.find(tiered.topic, tiered.queue_id)
         if queue is None or queue.kind != "simple":
             continue
         newest = queue.entry(tiered.max_offset - 1) if tiered.max_offset <= queue.max_offset else None
@@ -225,8 +225,8 @@ def _confirm(store: StoreSnapshot, end: int, is_locked: bool) -> Position:
 def queue_end_position(store: StoreSnapshot) -> Position:
     """The end of the newest unit that a queue entry points to. Raises :class:`CannotRead`."""
     best: tuple[int, str] | None = None
-    store.require_queues()
-    for topic, queues in store.queues_by_topic().items():
+    store.queues.require()
+    for topic, queues in store.queues.by_topic().items():
         for number, queue in queues.items():
             newest = queue.newest()
             if newest is not None and (best is None or sum(newest) > best[0]):
@@ -245,10 +245,10 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
     """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry; in a
     RocksDB the broker has written it.
     """
-    if queue_end.offset is not None and store.rocksdb_queues is not None:
-        written = store.rocksdb_queues.written_offset()
+    if queue_end.offset is not None and store.queues.rocksdb is not None:
+        written = store.queues.rocksdb.written_offset()
         source = sentence("end of dispatch, written in the RocksDB of the queues: a start dispatches from here on")
-        if store.rocksdb_queues.unflushed_bytes:
+        if store.queues.rocksdb.unflushed_bytes:
             source = sentence(
                 "end of dispatch in the RocksDB of the queues; a running broker has come further, in memory"
             )
@@ -269,7 +269,7 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
 
 def index_position(store: StoreSnapshot) -> Position:
     """The end of the unit that the newest index entry points at. Raises :class:`CannotRead`."""
-    store.require_index_files()
+    store.index.require_files()
     for reader in reversed(store.index_files()):
         try:
             header = reader.header
@@ -338,7 +338,7 @@ def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
     file heads.
     """
     best: int | None = None
-    for queues in store.queues_by_topic().values():
+    for queues in store.queues.by_topic().values():
         for queue in queues.values():
             if queue.kind != "simple":
                 continue

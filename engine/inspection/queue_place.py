@@ -8,7 +8,7 @@ from functools import partial
 from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.log_reader import BULK, LogReader
-from engine.inspection.snapshot import AnyQueue
+from engine.inspection.store_queues import AnyQueue
 
 NEAR = 1000
 """Entries on each side that are searched for one that points to its unit."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import CannotRead
 from engine.inspection.get_message import store_time
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.releases import rules_of
 from engine.rules.queue_sides import (
     Side,
@@ -66,12 +67,12 @@ class BothSides:
 
 def find_both_sides(store: StoreSnapshot) -> BothSides | None:
     """Which side counts, if the store has queues in files and in a RocksDB; else None."""
-    beside = store.rocksdb_beside_files
+    beside = store.queues.rocksdb_beside_files
     if beside is None:
         return None
     folder = beside.folder.relative_to(store.path).as_posix()
     config = _config_of_both(store)
-    counting: Side = "rocksdb" if store.rocksdb_queues is not None else "files"
+    counting: Side = "rocksdb" if store.queues.rocksdb is not None else "files"
     numbering = counting
     if config is not None:
         counting, numbering = reading_side(config, store.release), numbering_side(config, store.release)
@@ -163,10 +164,10 @@ _SKIPPED = sentence(
 
 def compare_sides(store: StoreSnapshot) -> Iterator[QueueOnBothSides]:
     """Every queue of both sides, by topic and queue id. Raises :class:`CannotRead`."""
-    beside = store.rocksdb_beside_files
+    beside = store.queues.rocksdb_beside_files
     if beside is None:
         return
-    in_files, in_rocksdb = store.topics_in_folders(), beside.by_topic()
+    in_files, in_rocksdb = store.queue_folders.by_topic(), beside.by_topic()
     names = {
         (topic, queue_id)
         for topics in (in_files, in_rocksdb)
@@ -218,11 +219,11 @@ def check_write_progress(store: StoreSnapshot, topic: str = "", since_ms: int = 
     Java: ``CombineConsumeQueueStore.doCheckCqWriteProgress``. Queues whose newest message is older are left out, and so
     is what lies before the first entry in the RocksDB.
     """
-    beside = store.rocksdb_beside_files
+    beside = store.queues.rocksdb_beside_files
     if beside is None:
         return None
     in_rocksdb = beside.by_topic()
-    topics = {name: queues for name, queues in sorted(store.topics_in_folders().items()) if topic in {"", name}}
+    topics = {name: queues for name, queues in sorted(store.queue_folders.by_topic().items()) if topic in {"", name}}
     differing = []
     for name, queues in topics.items():
         for queue_id, queue in sorted(queues.items()):

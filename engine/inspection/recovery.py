@@ -136,11 +136,11 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     rocksdb = _rocksdb_queues(store)
     has_both = rocksdb is not None and _loads_both(store)
     if has_both:
-        store.require_queue_folders()
+        store.queue_folders.require()
     elif rocksdb is None:
-        store.require_queue_files()
+        store.queues.require_files()
     with contextlib.suppress(Undecoded):  # an index in a RocksDB is no file of a plan
-        store.require_index_files()
+        store.index.require_files()
     topics = _loaded_file_topics(store)
     readers = [queue for queues in topics.values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
@@ -162,7 +162,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         lock_held=store.lock_state == "held",
         config=config,
         batch_topics=tables.batch_topics(),
-        both_kinds=store.topics_of_both_kinds,
+        both_kinds=store.queue_folders.topics_of_both_kinds,
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
         missing=_missing(store),
@@ -178,7 +178,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
 
 def dledger_source(store: StoreSnapshot) -> DLedgerSource | None:
     """The store's DLedger log in the form that recovery reads; None without one. Raises :class:`CannotRead`."""
-    log = store.dledger
+    log = store.commit_log.dledger
     if log is None:
         return None
     files = tuple(file for file in store.log.files if Path(file.path).parent == log.folders.data)
@@ -205,12 +205,12 @@ def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
 
     Raises :class:`CannotRead`.
     """
-    if store.begins_rocksdb:
+    if store.queues.begins_rocksdb:
         return RocksdbQueues(0, ())
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     if queues is None:
         return None
-    store.require_queues()
+    store.queues.require()
     readers = (reader for by_id in queues.by_topic().values() for reader in by_id.values())
     return RocksdbQueues(queues.written_offset(), tuple(readers))
 
@@ -222,7 +222,7 @@ def _loads_both(store: StoreSnapshot) -> bool:
 
 def _loaded_file_topics(store: StoreSnapshot) -> dict[str, dict[int, QueueReader]]:
     """The file queues that the broker loads."""
-    return store.topics_in_folders() if _loads_both(store) else store.file_topics()
+    return store.queue_folders.by_topic() if _loads_both(store) else store.queues.used_files()
 
 
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:

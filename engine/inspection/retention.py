@@ -150,7 +150,7 @@ def disk_use_of(store: StoreSnapshot) -> tuple[float, float]:
     if store.capsule is not None:
         log, queues = store.capsule.directory.disk_use
         return log, queues
-    log = min((_disk_use(store, folder) for folder in store.log_folders), default=-1.0)
+    log = min((_disk_use(store, folder) for folder in store.commit_log.folders), default=-1.0)
     return log, _disk_use(store, store.paths.consumequeue) if store.paths is not None else log
 
 
@@ -168,11 +168,15 @@ def _disk_use(store: StoreSnapshot, folder: Path) -> float:
 def _share(store: StoreSnapshot, stores: int) -> float:
     """Return the share of this store's part of the disk that log, queues and index use."""
     try:
-        total, _, _ = _disk_space(store, store.log_folders[0])
+        total, _, _ = _disk_space(store, store.commit_log.folders[0])
     except (OSError, IndexError):
         return 0.0
     used = store.log.sequence.total_size
-    used += sum(queue.sequence.total_size for queues in store.topics_in_files().values() for queue in queues.values())
+    used += sum(
+        queue.sequence.total_size
+        for queues in store.queues.used_files(note_unread=True).values()
+        for queue in queues.values()
+    )
     used += sum(reader.size for reader in store.index_files())
     return used / (total / stores) if total > 0 else 0.0
 
@@ -235,7 +239,7 @@ def _add_reader(readers: dict[str, Reader], new_reader: Reader) -> None:
 
 def _next_unit_offset(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> int | None:
     """Return the physical offset of the next unit to read; None if everything is read."""
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     if queue is None:
         return None
     try:

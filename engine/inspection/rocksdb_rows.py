@@ -348,7 +348,7 @@ class RocksRows:
 
     def _unit_in_queue(self, row: pop_codec.PopRow) -> tuple[RowVerdict, Unit | None]:
         try:
-            queue = self._store.find_queue(row.topic, row.queue_id)
+            queue = self._store.queues.find(row.topic, row.queue_id)
         except CannotRead:
             return "unknown", None
         if queue is None:

@@ -92,7 +92,7 @@ def are_timers_in_memory(store: StoreSnapshot, now: int) -> bool:
 
 def _units(store: StoreSnapshot, topic: str, start: int) -> Iterator[Unit]:
     """Units of a topic that has only queue 0, from queue offset ``start`` on."""
-    queue = store.queues_by_topic().get(topic, {}).get(0)
+    queue = store.queues.by_topic().get(topic, {}).get(0)
     if queue is None:
         return
     for entry in queue.entries(max(start, queue.first_in_log, queue.max_offset - MAX_ENTRIES)):

@@ -82,9 +82,9 @@ def stalled_dispatch(store: StoreSnapshot) -> StalledDispatch | None:
     """
     if store.paths is None:
         return None
-    if store.rocksdb_queues is not None:  # notifications for these may fail
-        return _stalled_group(store, store.rocksdb_queues.written_offset())
-    newest = max(store.newest_file_entries(), default=None)
+    if store.queues.rocksdb is not None:  # notifications for these may fail
+        return _stalled_group(store, store.queues.rocksdb.written_offset())
+    newest = max(store.queue_folders.newest_entries(), default=None)
     unit = store.log.seen_at(newest[0], crc=False) if newest is not None else None
     if not isinstance(unit, Unit) or props.INNER_MULTI_QUEUE_OFFSET not in unit.properties:
         return None

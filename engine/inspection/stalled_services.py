@@ -27,7 +27,8 @@ from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import units_with
 from engine.inspection.queue_reader import CqEntry
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.rules import catalogue_tables
 from engine.rules.findings import HAPPENED, Finding
 from engine.sentences import join, plural, sentence
@@ -114,7 +115,7 @@ class StalledService:
 
 def stalled_services(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
     """Every stalled service."""
-    for queue_id in sorted(store.queues_by_topic().get(SCHEDULE_TOPIC, {})):
+    for queue_id in sorted(store.queues.by_topic().get(SCHEDULE_TOPIC, {})):
         service = stalled_level(store, queue_id + 1, newest)
         if service is not None:
             yield service
@@ -150,7 +151,7 @@ def levels_beyond_queues(store: StoreSnapshot) -> Iterator[LevelBeyondQueue]:
     if table is None or store.lock_state == "held":
         return
     offset_by_level, _ = delay_offsets(table)
-    for queue_id, queue in store.queues_by_topic().get(SCHEDULE_TOPIC, {}).items():
+    for queue_id, queue in store.queues.by_topic().get(SCHEDULE_TOPIC, {}).items():
         next_offset = offset_by_level.get(queue_id + 1)
         if next_offset is not None and next_offset > queue.max_offset:
             yield LevelBeyondQueue(queue_id + 1, next_offset, queue.max_offset)
@@ -159,7 +160,7 @@ def levels_beyond_queues(store: StoreSnapshot) -> Iterator[LevelBeyondQueue]:
 def stalled_level(store: StoreSnapshot, level: int, newest: int) -> StalledService | None:
     """The delay level if it is stalled, else None."""
     table = tables.loaded(store, "delayOffset.json")
-    queue = store.queues_by_topic().get(SCHEDULE_TOPIC, {}).get(level - 1)
+    queue = store.queues.by_topic().get(SCHEDULE_TOPIC, {}).get(level - 1)
     next_offset = delay_offsets(table)[0].get(level) if table is not None else None
     if queue is None or next_offset is None or not queue.min_offset <= next_offset < queue.max_offset:
         return None
@@ -214,7 +215,7 @@ def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService
     if store.why_unknown("timer") is not None or store.rocksdb_rows.has_timers:
         return  # timercheck is that of the wheel, which gets nothing more
     raw = store.small_file(store.paths.timercheck)
-    queue = store.find_queue(TIMER_TOPIC, 0)
+    queue = store.queues.find(TIMER_TOPIC, 0)
     if not raw or queue is None:
         return
     try:
@@ -335,7 +336,7 @@ def _stalled_groups(store: StoreSnapshot, newest: int) -> Iterator[StalledServic
     if tables.loaded(store, "consumerOffset.json") is None:
         return
     offsets = {(row.topic, row.group): row.offsets for row in tables.offsets(store)}
-    for topic, queues in sorted(store.queues_by_topic().items()):
+    for topic, queues in sorted(store.queues.by_topic().items()):
         for queue_id, queue in sorted(queues.items()):
             if topic == HALF_TOPIC:
                 next_offset = offsets.get((topic, TRANSACTION_GROUP), {}).get(queue_id, queue.min_offset)
@@ -353,7 +354,7 @@ def stalled_revives(store: StoreSnapshot, newest: int) -> Iterator[StalledServic
         return
     queues = [
         (topic, queue_id, queue)
-        for topic, by_id in sorted(store.queues_by_topic().items())
+        for topic, by_id in sorted(store.queues.by_topic().items())
         if topic.startswith(REVIVE_PREFIX)
         for queue_id, queue in sorted(by_id.items())
     ]
@@ -377,7 +378,7 @@ def unrevived_checkpoint(store: StoreSnapshot, service: StalledService, unit: Un
     """The first checkpoint that waits for the stalled revive ``service`` and holds ``unit``, if the group has not
     acknowledged it.
     """
-    queue = store.find_queue(service.topic, service.queue_id)
+    queue = store.queues.find(service.topic, service.queue_id)
     if queue is None:
         return None
     start = _revive_offsets(store).get((service.topic, service.queue_id), _NO_OFFSET) + 1
@@ -450,7 +451,7 @@ def _stalled_transactions(
 def settled_halves(store: StoreSnapshot) -> frozenset[int]:
     """Half-queue offsets that op messages name: their transactions were committed or rolled back."""
     settled: set[int] = set()
-    for queue in store.queues_by_topic().get(OP_TOPIC, {}).values():
+    for queue in store.queues.by_topic().get(OP_TOPIC, {}).values():
         for entry in _entries(queue, max(queue.min_offset, queue.max_offset - MAX_COUNTED, 0)):
             unit = store.log.seen_at(entry.physical_offset, crc=False)
             if isinstance(unit, Unit):
@@ -513,7 +514,7 @@ def _stalled_revive(
 
 def _was_revived(store: StoreSnapshot, checkpoint: pop.CheckPoint, start: int) -> bool:
     """Return True if the log has a message of the checkpoint in a retry topic, at or after the offset ``start``."""
-    queue = store.find_queue(checkpoint.topic, checkpoint.queue_id)
+    queue = store.queues.find(checkpoint.topic, checkpoint.queue_id)
     for queue_offset in checkpoint.offsets:
         entry = queue.entry(queue_offset) if queue is not None else None
         if entry is None or entry.state != "entry":

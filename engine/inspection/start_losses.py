@@ -187,7 +187,7 @@ class _PlanLosses:
         """Start of the last span in which everything is dispatched."""
         self._states: _QueueStates | _RowStates = (
             _RowStates(store, plan)
-            if store.rocksdb_queues is not None or store.begins_rocksdb
+            if store.queues.rocksdb is not None or store.queues.begins_rocksdb
             else _QueueStates(store, plan)
         )
         self._light = _has_light_queues(store, plan)
@@ -306,7 +306,7 @@ class _RowStates:
     """The rows of a RocksDB before the start dispatches anything; the interface of :class:`_QueueStates`."""
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
-        queues = store.rocksdb_queues
+        queues = store.queues.rocksdb
         self._readers = queues.by_topic() if queues is not None else {}
         states = {(queue.topic, queue.queue_id): queue.cut or queue.current_state for queue in plan.queues}
         self._ends = {key: state.end_bytes // CQ_UNIT.itemsize for key, state in states.items() if state is not None}

@@ -92,7 +92,7 @@ def logical_ranges(store: StoreSnapshot, topic_name: str | None = None) -> Itera
     for topic, mapping in mappings(store).items():
         if topic_name not in {None, topic}:
             continue
-        queues = store.queues_by_topic().get(topic, {})
+        queues = store.queues.by_topic().get(topic, {})
         for queue_id, ranges in mapping.queues.items():
             for item in ranges:
                 is_local = item.broker == mapping.broker

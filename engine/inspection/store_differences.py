@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from engine.inspection.index_reader import IndexReader
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 
 LOG_BLOCK_BYTES = 1 << 20
 STEPS_PER_CHECK = 256
@@ -235,7 +236,7 @@ def _ranges_from(
 ) -> tuple[LogRange, LogRange]:
     ends = (store.log.max_offset, other_store.log.max_offset) if stop is None else (stop, stop)
     queues, other_queues = (
-        frozenset((topic, queue_id) for topic, by_id in side_store.queues_by_topic().items() for queue_id in by_id)
+        frozenset((topic, queue_id) for topic, by_id in side_store.queues.by_topic().items() for queue_id in by_id)
         for side_store in (store, other_store)
     )
     log_range = LogRange(store.log, start, ends[0], queues)
@@ -540,7 +541,7 @@ def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
     queues_here, queues_there = (
         {
             (topic, number): queue
-            for topic, queues in side_store.queues_by_topic().items()
+            for topic, queues in side_store.queues.by_topic().items()
             for number, queue in queues.items()
         }
         for side_store in (store, other_store)

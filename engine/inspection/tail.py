@@ -328,8 +328,8 @@ class StoreTail:
 
     def queue_end(self, topic: str, queue_id: int) -> int | None:
         """Number behind the last entry of a queue as of the last look; None if it was not read yet."""
-        if self._store.rocksdb_queues is not None:
-            row_queue = self._store.find_queue(topic, queue_id)
+        if self._store.queues.rocksdb is not None:
+            row_queue = self._store.queues.find(topic, queue_id)
             return row_queue.max_offset if row_queue is not None else None
         queue = self._store.queue(topic, queue_id)
         tail = self._queues.get(id(queue)) if queue is not None else None
@@ -360,7 +360,7 @@ class StoreTail:
         return position
 
     def _queue_end(self) -> Position:
-        rocksdb_queues = self._store.rocksdb_queues
+        rocksdb_queues = self._store.queues.rocksdb
         if rocksdb_queues is not None:
             return self._rocksdb_end(rocksdb_queues)
         self._rocksdb = None
@@ -372,7 +372,7 @@ class StoreTail:
                 tail.newest, tail.trouble = None, error
         trouble = next((tail.trouble for tail in self._queues.values() if tail.trouble is not None), None)
         try:
-            self._store.require_queue_files()
+            self._store.queues.require_files()
         except CannotRead as error:
             trouble = error
         if trouble is not None:

@@ -54,7 +54,7 @@ def part_needed_for(store: StoreSnapshot, subject: Subject) -> UndecodedPart | N
 
 def part_in_own_mode(store: StoreSnapshot, subject: Subject) -> UndecodedPart | None:
     """Return what :func:`part_needed_for` returns, but in the store's own storage mode."""
-    if subject == "log" and store.dledger is not None:
+    if subject == "log" and store.commit_log.dledger is not None:
         return None
     part = find_needed_part(store.undecoded, subject, files_count=False)
     if part is None or subject != "queues" or not part.beside_files:
@@ -73,7 +73,7 @@ def file_queues_count(store: StoreSnapshot) -> bool:
         return reading_side(config, store.release) == "files"
     if config is not None and "storeType" in config.given:
         return config.store_type == "default"
-    newest = max(store.newest_file_entries(), default=None)
+    newest = max(store.queue_folders.newest_entries(), default=None)
     if newest is None:
         return False
     reached = store.log.seen_at(newest[0], crc=False)
@@ -123,7 +123,7 @@ def has_units_beside_dledger(store: StoreSnapshot) -> bool:
 
 def is_read_log(store: StoreSnapshot, part: UndecodedPart) -> bool:
     """Return True if the part is the DLedger log whose messages are read."""
-    return store.dledger is not None and part.data_folder == store.dledger.folders.label
+    return store.commit_log.dledger is not None and part.data_folder == store.commit_log.dledger.folders.label
 
 
 def in_dledger(store: StoreSnapshot, offset: int) -> bool:
@@ -237,7 +237,7 @@ def _is_unreadable(store: StoreSnapshot, part: UndecodedPart) -> bool:
     return part.subjects <= _READ_FROM_ROCKSDB and any(
         part_needed_for(store, subject) is part
         and _is_damage(store.why_unknown(subject))
-        and (subject != "queues" or store.rocksdb_queues is not None)
+        and (subject != "queues" or store.queues.rocksdb is not None)
         for subject in part.subjects
     )
 

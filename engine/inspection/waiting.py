@@ -30,7 +30,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.check.timer import offsets_read_later
 from engine.inspection.groups import Permissions, open_checkpoints, read_permissions, split_retry_topic
 from engine.inspection.rocksdb_rows import MessageRow
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.stalled_services import (
     SETTLE_MS,
     StalledService,
@@ -38,6 +38,7 @@ from engine.inspection.stalled_services import (
     settled_halves,
     stalled_services,
 )
+from engine.inspection.store_queues import AnyQueue
 from engine.sentences import plural, sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
@@ -403,7 +404,7 @@ def _popped(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
         yield _row_message("pop", row, newest, row.time)
     _offsets(store)
     for checkpoint, offsets in open_checkpoints(store, MAX_POP_RECORDS):
-        queue = store.find_queue(checkpoint.topic, checkpoint.queue_id)
+        queue = store.queues.find(checkpoint.topic, checkpoint.queue_id)
         for queue_offset in offsets:
             entry = queue.entry(queue_offset) if queue is not None else None
             is_entry = entry is not None and entry.state == "entry"
@@ -465,8 +466,8 @@ def _retries(store: StoreSnapshot, newest: int) -> Iterator[WaitingMessage]:
 
 
 def _known_queues(store: StoreSnapshot) -> dict[str, dict[int, AnyQueue]]:
-    store.require_queues()
-    return {topic: dict(queues) for topic, queues in store.queues_by_topic().items()}
+    store.queues.require()
+    return {topic: dict(queues) for topic, queues in store.queues.by_topic().items()}
 
 
 def _offsets(store: StoreSnapshot) -> list[ConsumerOffset]:

@@ -82,7 +82,7 @@ def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
     """
     if store.capsule is not None and store.capsule.masks_units:
         return None
-    for reader in reversed(store.index_files(note_undecoded=False)):
+    for reader in reversed(store.index.files(note_undecoded=False)):
         try:
             entry_count = reader.header.entries
             numbers = range(max(entry_count - MAX_SAMPLED_ENTRIES, 0) + 1, entry_count + 1)

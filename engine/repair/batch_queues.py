@@ -73,7 +73,7 @@ def _batch_queue_patches(store: StoreSnapshot, names: Collection[str] | None) ->
     folder), and the number of queues that have any.
     """
     readers: dict[str, dict[int, QueueReader]] = {topic: {} for topic in _declared_topics(store)}
-    for by_id in store.file_topics().values():
+    for by_id in store.queues.used_files().values():
         for queue in by_id.values():
             if queue.kind == "batch":
                 readers.setdefault(queue.topic, {})[queue.queue_id] = queue

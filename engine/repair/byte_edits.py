@@ -85,7 +85,7 @@ def edit_queue_entry(
 
     Raises :class:`engine.errors.UsageError`, :class:`engine.errors.StoreError`.
     """
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     if not isinstance(queue, QueueReader) or queue.kind != "simple":
         raise UsageError(sentence("{topic}/{queue} has no entries of 20 bytes in files", topic=topic, queue=queue_id))
     unit = store.log.unit_at(physical_offset)
@@ -144,7 +144,7 @@ def remove_message(store: StoreSnapshot, physical_offset: int) -> list[Patch]:
     patches = [replace(patch, costs=costs) for patch in _written(path, position, old, new, why)]
     rows: list[tuple[bytes, bytes | None]] = []
     for entry in entries_into(store, unit.offset, unit.offset + 1, _MAX_ENTRIES):
-        queue = store.find_queue(entry.topic, entry.queue_id)
+        queue = store.queues.find(entry.topic, entry.queue_id)
         if isinstance(queue, RocksQueueReader):
             row = queue.row(entry.number)
             if row is not None and row.tags_code:
@@ -155,7 +155,7 @@ def remove_message(store: StoreSnapshot, physical_offset: int) -> list[Patch]:
             assert file is not None
             place = entry.number * queue.unit_size - file.start_offset + _TAGS_CODE_POSITION
             patches += _written(_name_of(store, Path(file.path)), place, file.read(place, 8), bytes(8), why)
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     if rows and queues is not None:
         log = added_log(queues.database(), store.reading, {rocksdb_queue_rows.ENTRY_FAMILY: rows})
         if log is not None:

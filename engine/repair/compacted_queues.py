@@ -17,7 +17,8 @@ from engine.codec.message import Unit, tags_code_of
 from engine.codec.unit_scan import Damage
 from engine.files.layout import queue_file_name
 from engine.inspection.compaction import is_unwritten
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.mapped.read_only import ReadOnlyFile
 from engine.patching.patches import Patch, RemoveFile, WriteFile
 from engine.repair.queue_entries import differences
@@ -54,12 +55,12 @@ def repair_compacted(store: StoreSnapshot, findings: Collection[Finding]) -> Rep
         for finding in findings
         if finding.id in mendable.COMPACTED and at_least(finding.severity, "warn")
     }
-    if not names or store.paths is None or store.kind != "store" or store.dledger is not None:
+    if not names or store.paths is None or store.kind != "store" or store.commit_log.dledger is not None:
         return None
     done = _Done()
     for name in sorted(names):
         topic, _, number = name.rpartition("/")
-        queue = store.find_queue(topic, int(number)) if number.isdigit() else None
+        queue = store.queues.find(topic, int(number)) if number.isdigit() else None
         if queue is not None:
             _QueueFiles(store, queue, done).mend()
     if not done.patches:

@@ -56,7 +56,7 @@ def repair_ext_units(store: StoreSnapshot, findings: Collection[Finding]) -> Rep
     """
     rules = ("CQ09", "CQ15")
     reported = [finding for finding in findings if finding.id in rules and at_least(finding.severity, "warn")]
-    if store.kind != "store" or store.rocksdb_queues is not None or not reported:
+    if store.kind != "store" or store.queues.rocksdb is not None or not reported:
         return None
     names = {name for finding in reported for name in queues_of(store, finding)}
     queues = {queue.key: queue for queue in plain_queues(store) if f"{queue.topic}/{queue.queue_id}" in names}
@@ -108,7 +108,7 @@ def _file_size(store: StoreSnapshot) -> int:
     """Return the bytes of an ext file; 0 if neither a file nor the configuration says it."""
     sizes = [
         file.size
-        for by_id in store.file_topics().values()
+        for by_id in store.queues.used_files().values()
         for queue in by_id.values()
         for file in (queue.ext.files if queue.ext is not None else ())
         if file.size

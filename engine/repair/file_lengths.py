@@ -30,7 +30,11 @@ def repair_lengths(store: StoreSnapshot, findings: Collection[Finding]) -> Repai
 
     Raises :class:`engine.errors.CannotRead` if a file cannot be read.
     """
-    if store.kind != "store" or store.dledger is not None or not any(f.id in mendable.LENGTHS for f in findings):
+    if (
+        store.kind != "store"
+        or store.commit_log.dledger is not None
+        or not any(f.id in mendable.LENGTHS for f in findings)
+    ):
         return None
     files = store.log.sequence.files
     length = log_rules.likely_length([log_rules.LogFile(file.path, file.start_offset, file.size) for file in files])

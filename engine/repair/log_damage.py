@@ -131,7 +131,7 @@ def repair_log(store: StoreSnapshot, kept_to: int, odd_units: Collection[int] = 
     """
     if store.kind != "store":
         return None
-    is_dledger = store.dledger is not None
+    is_dledger = store.commit_log.dledger is not None
     mender = _LogMender(store)
     last_time = 0
     damages: list[tuple[Damage, int]] = []
@@ -303,13 +303,13 @@ class _LogMender:
         end = damage.offset + damage.size
         file = self._log.sequence.find(damage.offset)
         following = self._following(end)
-        if file is None or (following is None and self._store.dledger is None):
+        if file is None or (following is None and self._store.commit_log.dledger is None):
             return False  # the log ends here: a start cuts it behind the last message, and loses nothing by it
         time_after = following.store_timestamp if isinstance(following, Unit) else time_before
         if isinstance(following, Unit):
             self._property_crc = props.CRC32 in following.properties
         unplaced = self._without_place.get(damage.offset, [])
-        reaches_end = end == file.end_offset and self._store.dledger is None
+        reaches_end = end == file.end_offset and self._store.commit_log.dledger is None
         parts = list(self._parts(plan, damage, time_before, max(time_after, time_before)))
         if not self._make_room(parts, reaches_end=reaches_end):
             return False
@@ -330,7 +330,7 @@ class _LogMender:
     def _following(self, offset: int) -> Unit | Blank | None:
         """Return the item behind damaged bytes; in a DLedger log, whose headers are right, the next readable one."""
         item = self._log.unit_at(offset, crc=False)
-        if isinstance(item, (Unit, Blank)) or self._store.dledger is None:
+        if isinstance(item, (Unit, Blank)) or self._store.commit_log.dledger is None:
             return item if isinstance(item, (Unit, Blank)) else None
         return next((item for item in self._log.walk(offset, crc=False) if isinstance(item, Unit)), None)
 

@@ -56,7 +56,7 @@ def refuse_to_write(store: StoreSnapshot) -> None:
     folders.refuse_outside()
     if store.lock_state == "held":
         StoreLock(path / "lock").release()  # raises, and names the holder
-    source = dledger_source(store) if store.dledger is not None else None
+    source = dledger_source(store) if store.commit_log.dledger is not None else None
     if source is not None and source.has_other_members:
         text = sentence(
             "nothing was changed: the other members of the DLedger group have the right entries. Move this member's "

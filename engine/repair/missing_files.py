@@ -54,7 +54,7 @@ def repair_missing_files(store: StoreSnapshot) -> Repair | None:
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
     files = store.log.sequence.files
-    if store.kind != "store" or store.dledger is not None or not files:
+    if store.kind != "store" or store.commit_log.dledger is not None or not files:
         return None
     file_size = max(file.size for file in files)
     folder = Path(files[0].path).parent

@@ -25,7 +25,7 @@ def repair_queue_begins(
     Files in ``patched_files`` are left for later. Raises :class:`engine.errors.CannotRead` if a queue cannot be read.
     """
     names = {name for finding in findings if finding.id == "CQ04" for name in queues_of(store, finding)}
-    if store.kind != "store" or store.rocksdb_queues is not None or not names:
+    if store.kind != "store" or store.queues.rocksdb is not None or not names:
         return None
     patches: list[Patch] = []
     for queue in plain_queues(store):

@@ -32,7 +32,7 @@ def repair_queue_ends(
     """
     reported = any(finding.id in mendable.LOST_END and at_least(finding.severity, "warn") for finding in findings)
     log_end = store.log.max_offset
-    if store.kind != "store" or store.rocksdb_queues is not None or not reported or kept_to < log_end:
+    if store.kind != "store" or store.queues.rocksdb is not None or not reported or kept_to < log_end:
         return None
     patches: list[Patch] = []
     entry_count = queue_count = 0

@@ -79,7 +79,7 @@ def repair_queues(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     Raises :class:`engine.errors.CannotRead` if the log or a queue cannot be read.
     """
     reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
-    if store.kind != "store" or store.rocksdb_queues is not None or not reported:
+    if store.kind != "store" or store.queues.rocksdb is not None or not reported:
         return None
     named = {name for finding in reported for name in queues_of(store, finding)}
     tags_named = {name for finding in reported if finding.id == "CQ09" for name in queues_of(store, finding)}
@@ -174,7 +174,7 @@ class PlainQueue(NamedTuple):
 
 def plain_queues(store: StoreSnapshot) -> Iterator[PlainQueue]:
     """Yield the queues of entries of 20 bytes."""
-    for by_id in store.file_topics().values():
+    for by_id in store.queues.used_files().values():
         for queue in by_id.values():
             if queue.kind == "simple":
                 yield PlainQueue(queue.topic, queue.queue_id, queue.folder, queue.files, queue)
@@ -184,7 +184,7 @@ def _lost_queues(store: StoreSnapshot, expected: Mapping[Key, _Entries]) -> dict
     """Return the queues of the log's messages that have lost their folder, of topics with plain queues. A deleted topic
     has none. Light queues are made only where the broker has some: else its configuration turns them off.
     """
-    by_topic = store.file_topics()
+    by_topic = store.queues.used_files()
     if store.paths is None:
         return {}
     has_light = has_light_queues(store)
@@ -218,7 +218,7 @@ def _reader_of_lost(store: StoreSnapshot, key: Key) -> QueueReader | None:
 
 def queues_of(store: StoreSnapshot, finding: Finding) -> Iterator[str]:
     """Yield the names (topic/queue) of the queues that a finding names, or whose file it names."""
-    folders = {str(queue.folder): queue for by_id in store.file_topics().values() for queue in by_id.values()}
+    folders = {str(queue.folder): queue for by_id in store.queues.used_files().values() for queue in by_id.values()}
     queue_of_file = folders.get(str(Path(finding.file).parent)) if finding.file else None
     if queue_of_file is not None:
         yield f"{queue_of_file.topic}/{queue_of_file.queue_id}"
@@ -295,7 +295,7 @@ def _add_light_entries(
 
 def has_light_queues(store: StoreSnapshot) -> bool:
     """Return True if the broker of the store fills the queues that messages name besides their own."""
-    if any(topic.startswith(LMQ_PREFIX) for topic in store.file_topics()):
+    if any(topic.startswith(LMQ_PREFIX) for topic in store.queues.used_files()):
         return True
     with contextlib.suppress(CannotRead):
         return fills_light_queues(store)
@@ -365,7 +365,7 @@ def queue_file_size(store: StoreSnapshot) -> int:
 
 
 def _common_file_size(store: StoreSnapshot) -> int:
-    queues = [queue for by_id in store.file_topics().values() for queue in by_id.values()]
+    queues = [queue for by_id in store.queues.used_files().values() for queue in by_id.values()]
     sizes = [queue.file_size for queue in queues if queue.kind == "simple" and queue.file_size]
     return max(set(sizes), key=sizes.count) if sizes else 0
 

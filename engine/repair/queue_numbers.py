@@ -153,7 +153,7 @@ def _place_between(places: Sequence[tuple[int, int]], start: int, end: int) -> i
 
 
 def _has_entry(store: StoreSnapshot, name: str, number: int) -> bool:
-    queue = store.queues_by_topic().get(name, {}).get(0)
+    queue = store.queues.by_topic().get(name, {}).get(0)
     entry = queue.entry(number) if queue is not None else None
     return entry is not None and entry.state == "entry"
 
@@ -173,7 +173,7 @@ def _number_before(store: StoreSnapshot, topic: str, queue_id: int, number: int,
     """Return the number in front of ``number`` that a message before ``start`` had, −1 if there was none; None if that
     cannot be told.
     """
-    queue = store.queues_by_topic().get(topic, {}).get(queue_id)
+    queue = store.queues.by_topic().get(topic, {}).get(queue_id)
     if queue is not None and queue.kind == "simple":
         lowest = max(number - MAX_FIRST_MESSAGES, 0)
         for entry in reversed(list(queue.entries(lowest, number))):
@@ -213,7 +213,7 @@ def has_message(store: StoreSnapshot, place: QueuePlace) -> bool:
 
 def _unit_at(store: StoreSnapshot, place: QueuePlace) -> Unit | None:
     """Return the unit that the entry at ``place`` leads to."""
-    queue = store.queues_by_topic().get(place.topic, {}).get(place.queue_id)
+    queue = store.queues.by_topic().get(place.topic, {}).get(place.queue_id)
     entry = queue.entry(place.queue_offset) if queue is not None else None
     if entry is None or entry.state != "entry":
         return None
@@ -223,10 +223,10 @@ def _unit_at(store: StoreSnapshot, place: QueuePlace) -> Unit | None:
 
 def has_batch_queues(store: StoreSnapshot, topic: str) -> bool:
     """Return True if the queues of ``topic`` count the messages of each batch, as their folders show it."""
-    return any(queue.kind == "batch" for queue in store.queues_by_topic().get(topic, {}).values())
+    return any(queue.kind == "batch" for queue in store.queues.by_topic().get(topic, {}).values())
 
 
 def has_plain_queues(store: StoreSnapshot, topic: str) -> bool:
     """Return True if the queues of ``topic`` number its messages one by one, as far as their folders show it."""
-    by_id = store.queues_by_topic().get(topic, {})
+    by_id = store.queues.by_topic().get(topic, {})
     return not topic.startswith(LMQ_PREFIX) and all(queue.kind == "simple" for queue in by_id.values())

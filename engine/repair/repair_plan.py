@@ -225,7 +225,7 @@ def plan_repairs(
         log_damage.NAME: _log_repair,
         queue_entries.NAME: lambda store, state: (
             rocksdb_database.make_database(store, config, patches)
-            if store.begins_rocksdb
+            if store.queues.begins_rocksdb
             else _queues_repair(store, state)
         ),
         index_entries.NAME: lambda store, state: index_entries.repair_index_entries(store, state.findings),
@@ -299,7 +299,7 @@ def _entries_repair(store: StoreSnapshot, state: State) -> Repair | None:
 
 
 def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
-    if store.rocksdb_queues is not None:
+    if store.queues.rocksdb is not None:
         return rocksdb_queues.repair_rocksdb_queues(store, state.findings)
     repairs = [repair for make in _OF_QUEUES if (repair := make(store, state.findings)) is not None]
     patched_files = {patch.file for repair in repairs for patch in repair.patches}
@@ -317,7 +317,7 @@ def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
 
 
 def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
-    rules = mendable.LOG if store.dledger is None else mendable.LOG | mendable.ENTRIES
+    rules = mendable.LOG if store.commit_log.dledger is None else mendable.LOG | mendable.ENTRIES
     if not any(finding.id in rules for finding in state.findings):
         return None
     odd_units = {
@@ -328,7 +328,7 @@ def _log_repair(store: StoreSnapshot, state: State) -> Repair | None:
     if _has_other_members(state):
         return None
     repair = log_damage.repair_log(store, state.kept_to, odd_units)
-    if repair is None or store.dledger is None:
+    if repair is None or store.commit_log.dledger is None:
         return repair
     group = sentence("in a DLedger group of several members another one has the right entries: take its store instead")
     return replace(repair, costs=join("; ", [*([repair.costs] if repair.costs else []), group]))
@@ -358,6 +358,6 @@ def _findings(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | 
 def _state(store: StoreSnapshot, release: Release, cancel: Cancel | None, progress: Progress | None) -> State:
     findings = _findings(store, cancel, progress)
     releases = dict.fromkeys((release, compared_with(release)))
-    if store.rocksdb_queues is not None or store.begins_rocksdb:
+    if store.queues.rocksdb is not None or store.queues.begins_rocksdb:
         releases = {name: None for name in releases if rules_of(name).recovers_rocksdb_queues}
     return State(tuple(findings), tuple(plan(store, name) for name in releases))

@@ -39,7 +39,7 @@ def find_damage(store: StoreSnapshot) -> DamagedDatabase | None:
 
     All of its rows are read. Raises :class:`engine.errors.CannotRead`, also :class:`engine.errors.MissingExtra`.
     """
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     if queues is None or store.lock_state == "held" or not queues.folder.is_relative_to(store.path):
         return None
     try:
@@ -58,7 +58,7 @@ def rebuild_database(store: StoreSnapshot, config: MessageStoreConfig | None, da
     With more than :data:`MAX_ROWS` rows the new database has none: the next start writes them. Raises
     :class:`engine.errors.CannotRead` if the log cannot be read.
     """
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     assert queues is not None
     folder = queues.folder.relative_to(store.path).as_posix()
     moved = list(_moved_files(store, queues.folder, folder))
@@ -115,7 +115,7 @@ def _dispatched_row(offset: int) -> Row:
 
 def forget_unread(store: StoreSnapshot) -> None:
     """Remove the files of the RocksDB from those that could not be read: nothing is concluded without them any more."""
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     assert queues is not None
     store.reading.drop_unread([item for item in store.reading.unread if Path(item.file).is_relative_to(queues.folder)])
 

@@ -61,7 +61,7 @@ def repair_rocksdb_queues(store: StoreSnapshot, findings: Collection[Finding]) -
     Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
     """
     reported = [finding for finding in findings if finding.id in mendable.QUEUES and at_least(finding.severity, "warn")]
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     if store.kind != "store" or queues is None or not reported:
         return None
     names = {name for finding in reported for name in queues_of(store, finding)}
@@ -77,8 +77,8 @@ def repair_rows_beside(store: StoreSnapshot, findings: Collection[Finding]) -> R
     Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
     """
     reported = [finding for finding in findings if finding.id == "CQ19" and at_least(finding.severity, "warn")]
-    queues = store.rocksdb_beside_files
-    if store.kind != "store" or queues is None or store.rocksdb_queues is not None or not reported:
+    queues = store.queues.rocksdb_beside_files
+    if store.kind != "store" or queues is None or store.queues.rocksdb is not None or not reported:
         return None
     names = {f"{topic}/{number}" for topic, by_id in queues.by_topic().items() for number in by_id}
     names_of_tags = {name for name in names if not name.startswith(f"{SCHEDULE_TOPIC}/")}  # theirs depend on the levels
@@ -110,7 +110,7 @@ def row_patches(store: StoreSnapshot) -> list[WriteFile]:
 
     Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
     """
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     if queues is None or not queues.folder.is_relative_to(store.path):
         return []
     rows = differing_rows(store, None, frozenset())
@@ -147,7 +147,7 @@ def differing_rows(
 
     Raises :class:`engine.errors.CannotRead` if the log or the database cannot be read.
     """
-    database_queues = queues or store.rocksdb_queues
+    database_queues = queues or store.queues.rocksdb
     assert database_queues is not None
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
     expected = find_unflushed(store.log, store.log.min_offset, levels)

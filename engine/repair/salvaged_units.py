@@ -48,7 +48,7 @@ def repair_from(
 
     ``on_progress`` gets the bytes done and in all. Raises :class:`engine.errors.CannotRead`.
     """
-    if store.kind != "store" or store.dledger is not None or not store.log.files:
+    if store.kind != "store" or store.commit_log.dledger is not None or not store.log.files:
         return None
     with open_images(paths) as images:
         search = SalvageSearch(store, images)

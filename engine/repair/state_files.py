@@ -45,7 +45,7 @@ def repair_checkpoint(store: StoreSnapshot, findings: Collection[Finding], relea
 
     Raises :class:`CannotRead` if the log or the checkpoint cannot be read.
     """
-    if store.paths is None or not _has(findings, mendable.CHECKPOINT) or store.rocksdb_queues is not None:
+    if store.paths is None or not _has(findings, mendable.CHECKPOINT) or store.queues.rocksdb is not None:
         return None
     raw = store.small_file(store.paths.checkpoint)
     try:
@@ -78,8 +78,8 @@ def repair_start_of_dispatch(store: StoreSnapshot, findings: Collection[Finding]
 
     Raises :class:`CannotRead` if the checkpoint cannot be read.
     """
-    is_lost = _has(findings, mendable.LOST_QUEUES) and store.kind == "store" and not store.file_topics()
-    if store.paths is None or store.dledger is not None or store.rocksdb_queues is not None or not is_lost:
+    is_lost = _has(findings, mendable.LOST_QUEUES) and store.kind == "store" and not store.queues.used_files()
+    if store.paths is None or store.commit_log.dledger is not None or store.queues.rocksdb is not None or not is_lost:
         return None
     raw = store.small_file(store.paths.checkpoint)
     if raw is None or len(raw) < CHECKPOINT_SIZE or queue_file_size(store):
@@ -313,7 +313,7 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
         if finding.id == "DK01" and finding.severity == "error" and finding.file:
             patches += _moved_out(store, Path(finding.file))
     log_files = store.log.sequence.files
-    queues = [queue for by_id in store.file_topics().values() for queue in by_id.values()]
+    queues = [queue for by_id in store.queues.used_files().values() for queue in by_id.values()]
     for files in (log_files, *(queue.files for queue in queues)):
         if len(files) > 1 and files[-1].size == 0 and Path(files[-1].path).is_relative_to(store.path):
             why = sentence("the broker died between creating the file and filling it")

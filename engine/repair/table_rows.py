@@ -19,8 +19,9 @@ from engine.codec.topic_table import TopicTable
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check.groups import offsets_beyond
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.stalled_services import was_delivered
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.tables import OFFSET_TABLES, read_table
 from engine.inspection.written_release import release_of
 from engine.patching.patches import Patch
@@ -115,7 +116,7 @@ class _TopicRows:
 
     def declare_all(self) -> None:
         """Declare every topic that has queues: the table is lost."""
-        for topic, queues in self._store.queues_by_topic().items():
+        for topic, queues in self._store.queues.by_topic().items():
             if not is_system_topic(topic) and not topic.startswith(LMQ_PREFIX):
                 self.new_rows[topic] = _new_topic(self._store, topic, queues)
         if self.new_rows:
@@ -135,7 +136,7 @@ class _TopicRows:
         """Declare a topic that the table does not have."""
         if topic in self._rows:
             return
-        queues = self._store.queues_by_topic().get(topic, {})
+        queues = self._store.queues.by_topic().get(topic, {})
         self.new_rows[topic] = _new_topic(self._store, topic, queues)
         text = plural(
             "topic {topic} is declared with {n:,} queue",
@@ -209,7 +210,7 @@ def _new_topic(store: StoreSnapshot, topic: str, queues: Mapping[int, AnyQueue])
 
 def _kind_of_queues(store: StoreSnapshot, topic: str) -> str | None:
     """The kind of all queues of a topic; None if it has queues of both kinds, or none."""
-    kinds = {queue.kind for queue in store.file_topics().get(topic, {}).values()}
+    kinds = {queue.kind for queue in store.queues.used_files().get(topic, {}).values()}
     has_both = all(store.reading.exists(store.path / name / topic) for name in ("consumequeue", "batchconsumequeue"))
     if len(kinds) != 1 or has_both:
         return None
@@ -279,7 +280,7 @@ class _GroupOffsets:
         that is a new one.
         """
         for beyond in offsets_beyond(self._store, row.topic, row.offsets):
-            queue = self._store.find_queue(beyond.topic, beyond.queue_id)
+            queue = self._store.queues.find(beyond.topic, beyond.queue_id)
             is_new = queue is None or _began_again(self._store, row, beyond.queue_id)
             offset = 0 if queue is None or is_new else queue.max_offset
             self.new_offsets.append((row, beyond.queue_id, offset))
@@ -303,7 +304,7 @@ class _GroupOffsets:
         that it handled.
         """
         topic, _, number = queue_name.rpartition("/")
-        queue = self._store.find_queue(topic, int(number)) if number.isdigit() else None
+        queue = self._store.queues.find(topic, int(number)) if number.isdigit() else None
         if queue is None:
             return
         key = f"{topic}@{REVIVE_GROUP}"
@@ -368,7 +369,7 @@ def _began_again(store: StoreSnapshot, row: ConsumerOffset, queue_id: int) -> bo
     """
     if row.group == TRANSACTION_GROUP and row.topic == OP_TOPIC:
         return True
-    queue = store.find_queue(row.topic, queue_id)
+    queue = store.queues.find(row.topic, queue_id)
     first = queue.entry(max(queue.first_in_log, 0)) if queue is not None and queue.max_offset > 0 else None
     if first is None or first.queue_offset != 0:
         return False
@@ -401,7 +402,7 @@ def repair_delay_offsets(store: StoreSnapshot, findings: Collection[Finding]) ->
     change = _TableChange()
     new_offsets: dict[int, int] = {}
     certainty: Certainty = "certain"
-    for queue_id, queue in sorted(store.queues_by_topic().get(SCHEDULE_TOPIC, {}).items()):
+    for queue_id, queue in sorted(store.queues.by_topic().get(SCHEDULE_TOPIC, {}).items()):
         current = levels.get(queue_id + 1)
         if current is not None and current <= queue.max_offset:
             continue
@@ -450,7 +451,7 @@ def _first_undelivered(store: StoreSnapshot, queue: AnyQueue, newest: int) -> tu
 
 def _newest_time(store: StoreSnapshot) -> int:
     """Store time (ms) of the newest message that any queue has."""
-    newest = (queue.newest() for queues in store.queues_by_topic().values() for queue in queues.values())
+    newest = (queue.newest() for queues in store.queues.by_topic().values() for queue in queues.values())
     offset = max((entry[0] for entry in newest if entry), default=-1)
     unit = store.log.seen_at(offset, crc=False) if offset >= 0 else None
     return unit.store_timestamp if isinstance(unit, Unit) else 0

@@ -79,7 +79,7 @@ def repair_timers(store: StoreSnapshot, findings: Collection[Finding]) -> Repair
     gains = sentence("a broker starts, and the timer goes on")
     costs = ""
     certainty: Certainty = "certain"
-    if store.find_queue(TIMER_TOPIC, 0) is not None:
+    if store.queues.find(TIMER_TOPIC, 0) is not None:
         timers = _Timers(store)
         if not timers.read():
             return None
@@ -126,7 +126,7 @@ class _Timers:
         self._file_size = next((file.size for file in self._files if file.size), 0)
         if not self._file_size and store.config is not None:
             self._file_size = store.config.mapped_file_size_timer_log
-        queue = store.find_queue(TIMER_TOPIC, 0)
+        queue = store.queues.find(TIMER_TOPIC, 0)
         self._queue_end = queue.max_offset if queue is not None else 0
         self.waiting: list[_Waiting] = []
         self.has_keyless = False
@@ -226,7 +226,7 @@ class _Timers:
 
     def _last_message(self) -> Unit | None:
         """The last message of the timer queue."""
-        queue = self._store.find_queue(TIMER_TOPIC, 0)
+        queue = self._store.queues.find(TIMER_TOPIC, 0)
         entry = queue.entry(queue.max_offset - 1) if queue is not None and queue.max_offset > 0 else None
         unit = self._store.log.seen_at(entry.physical_offset, crc=False) if entry is not None else None
         return unit if isinstance(unit, Unit) else None

@@ -121,7 +121,7 @@ def _refuse_impossible(checkpoint: Checkpoint, name: str) -> None:
 
 def _bounds(store: StoreSnapshot, topic: str, queue_id: int) -> tuple[int, int]:
     """The minimum and maximum offset of a queue. Raises :class:`StoreError` if the store does not have it."""
-    queue = store.find_queue(topic, queue_id)
+    queue = store.queues.find(topic, queue_id)
     if queue is None:
         raise StoreError(
             sentence("the store has no queue {queue} of topic {topic}", queue=queue_id, topic=topic),

@@ -12,7 +12,7 @@ from engine.codec.consume_queue import MAX_EXT_ADDRESS
 from engine.codec.entry_states import runs_of_states
 from engine.errors import CannotRead, StoreError
 from engine.inspection.index_reader import IndexReader
-from engine.inspection.snapshot import AnyQueue
+from engine.inspection.store_queues import AnyQueue
 from engine.pipeline import schema
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ _CHUNK = 1 << 16
 
 def queue_batches(store: StoreSnapshot, columns: schema.Columns, _on_progress: Progress) -> Iterator[pa.RecordBatch]:
     """Yield the entries of all queues, also of those in a RocksDB; of a batch queue an entry a batch."""
-    store.require_queues()
-    for topic, queues in store.queues_by_topic().items():
+    store.queues.require()
+    for topic, queues in store.queues.by_topic().items():
         for queue_id, queue in queues.items():
             try:
                 for fields in _queue_fields(queue):

@@ -105,8 +105,8 @@ def queue_list_batches(
 
 
 def _queue_rows(store: StoreSnapshot) -> Iterator[dict[str, Any]]:
-    store.require_queues()
-    for topic, queues in store.queues_by_topic().items():
+    store.queues.require()
+    for topic, queues in store.queues.by_topic().items():
         for queue_id, queue in queues.items():
             with contextlib.suppress(CannotRead):  # the reading door has noted it
                 first, end = queue.min_offset, queue.max_offset

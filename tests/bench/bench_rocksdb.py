@@ -89,8 +89,8 @@ def measure(folder: Path, rows: int, gib: float, samples: int) -> dict[str, floa
     (store_folder / "commitlog").mkdir(parents=True)
     write_queue(store_folder / "consumequeue", rows)
     with open_store(store_folder) as store:
-        assert store.rocksdb_queues is not None
-        queue = store.rocksdb_queues.by_topic()[TOPIC][0]
+        assert store.queues.rocksdb is not None
+        queue = store.queues.rocksdb.by_topic()[TOPIC][0]
         seconds, cpu_seconds = [], []
         for _ in range(3):
             begun, cpu_begun = time.perf_counter(), time.process_time()

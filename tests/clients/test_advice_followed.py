@@ -563,7 +563,7 @@ def test_repair_sets_rows_of_tables_right(golden, tmp_path, release):
     put_table(damaged, "topics.json", topics)
     put_table(damaged, "consumerOffset.json", offsets)
     with open_store(damaged) as opened:
-        end = opened.find_queue(TOPIC, 0).max_offset
+        end = opened.queues.find(TOPIC, 0).max_offset
     repaired(damaged, folder)
     with broker(folder, release) as status:
         assert pull(status["broker"], 0)[0] == ResponseCode.SUCCESS

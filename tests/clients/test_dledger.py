@@ -139,7 +139,7 @@ def test_a_store_that_goes_over_to_dledger_is_read_as_its_broker_reads_it(tmp_pa
         send(started, release, "After")
         time.sleep(4)
         with open_store(tmp_path / "store") as store:
-            assert store.dledger is not None
+            assert store.commit_log.dledger is not None
             queues = {
                 (topic, number): queue.max_offset
                 for topic, by_number in store.topics().items()

@@ -95,7 +95,7 @@ def test_a_real_broker_delivers_what_waits_and_when_it_is_due(tmp_path: Path) ->
         settled = asyncio.run(write(output["broker"]))
     store = tmp_path / "store"
     with open_store(store) as opened:
-        opened.settle_log_end()
+        opened.commit_log.settle_end()
         waiting = find_waiting(opened)
         end = opened.log.max_offset
     assert waiting.unknown == {}

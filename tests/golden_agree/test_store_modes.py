@@ -90,7 +90,7 @@ def test_read(mode, golden: golden_stores.GoldenStores, tmp_path):
     with opened(mode, golden(STORES[mode]), tmp_path) as store:
         topic, queue = next(
             (topic, queue)
-            for topic, queues in store.queues_by_topic().items()
+            for topic, queues in store.queues.by_topic().items()
             for queue in queues.values()
             if topic == TOPICS.get(mode, topic)
             and (mode in TOPICS or not (is_system_topic(topic) or topic.startswith("%")))

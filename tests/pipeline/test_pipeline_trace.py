@@ -34,7 +34,7 @@ def test_trace_gives_the_verdicts_of_where_over_a_fleet(pipeline, golden, tmp_pa
     }
     for broker in ("a", "b"):
         with open_store(tmp_path / broker / "store") as store:
-            store.settle_log_end()
+            store.commit_log.settle_end()
             for key in request_fields:
                 known_values = [(r.verdict, r.physical_offset) for r in where(store, key) if r.topic is not None]
                 assert results.get((broker, key), []) == known_values, (broker, key)

@@ -64,7 +64,7 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, local_walks, n
     ]
     assert answers[0] == answers[1]
     with open_store(folder) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         for key in keys:
             assert answers[0][key] == [(r.verdict, r.physical_offset, r.topic) for r in where(store, key)], key
     assert answers[0]["never-there"][0][0] in NOT_FOUND
@@ -77,7 +77,7 @@ def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(
     """A message named by its place needs no walk for its units: in a large log the index has them."""
     monkeypatch.setattr(where_module, "FAMILY_SCAN_BYTES", 0)
     with open_store(stores_of(golden(name))[0]) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         units = [unit for unit in store.units() if isinstance(unit, Unit)]
         texts = [f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in units[:60]]
         texts += [unit.offset_msg_id for unit in units[:60]]

@@ -111,7 +111,7 @@ def make_stores(seeds: Sequence[int], release: str, work: Path, reader: StoreRea
         with open_store(store) as opened:
             offsets = {
                 topic: {str(number): rng.randint(0, queue.max_offset) for number, queue in sorted(queues.items())}
-                for topic, queues in opened.queues_by_topic().items()
+                for topic, queues in opened.queues.by_topic().items()
                 if topic in [item["name"] for item in plan["topics"][:2]]
             }
         time.sleep(max(0.0, due - time.monotonic()))
@@ -148,7 +148,7 @@ def awaited(base: BaseStore) -> Counter[str]:
         counts = Counter(
             {
                 topic: sum(queue.max_offset - queue.min_offset for queue in queues.values())
-                for topic, queues in store.queues_by_topic().items()
+                for topic, queues in store.queues.by_topic().items()
                 if topic in base.pending
             }
         )

@@ -30,7 +30,7 @@ def served(store: Path, topics: tuple[str, ...]) -> dict[Place, Unit]:
     messages: dict[Place, Unit] = {}
     with open_store(store) as opened:
         for topic in topics:
-            for queue in opened.queues_by_topic().get(topic, {}).values():
+            for queue in opened.queues.by_topic().get(topic, {}).values():
                 for entry in queue.entries(queue.min_offset, queue.max_offset):
                     unit = opened.log.unit_at(entry.physical_offset, crc=False)
                     assert isinstance(unit, Unit), (topic, queue.queue_id, entry)

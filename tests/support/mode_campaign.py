@@ -416,7 +416,7 @@ def _rocksdb_kind(name: str) -> None:
         with open_store(root) as store:
             long_queues = [
                 (topic, number)
-                for topic, by_id in store.queues_by_topic().items()
+                for topic, by_id in store.queues.by_topic().items()
                 for number, queue in by_id.items()
                 if queue.max_offset > 45
             ]

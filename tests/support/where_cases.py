@@ -18,7 +18,7 @@ def verdict(store, text, **how):
 
 def reopened(path):
     store = open_store(path)
-    store.settle_log_end()
+    store.commit_log.settle_end()
     return store
 
 

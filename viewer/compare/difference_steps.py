@@ -102,7 +102,7 @@ def find_counterpart(store: StoreSnapshot, other_store: StoreSnapshot, offset: i
         return None
     if is_same_message(unit, other_store.log.unit_at(offset, crc=False)):
         return offset
-    queue = other_store.find_queue(unit.topic, unit.queue_id)
+    queue = other_store.queues.find(unit.topic, unit.queue_id)
     entry = queue.entry(unit.queue_offset) if queue is not None else None
     if entry is None or entry.state != "entry":
         return None

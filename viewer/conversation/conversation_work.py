@@ -92,7 +92,7 @@ def read_rows(
     from engine.inspection.conversation import read_conversation
 
     with open_store(path, config) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         total = max(1, store.log.sequence.total_size)
 
         def progress(done_bytes: int) -> None:

@@ -153,7 +153,7 @@ def unread_place(store: StoreSnapshot, progress: GroupProgress) -> int | None:
     from engine.errors import StoreError
 
     queue = (
-        store.find_queue(progress.topic, progress.queue_id)
+        store.queues.find(progress.topic, progress.queue_id)
         if progress.state in {"behind", "notBegun", "belowMin"}
         else None
     )

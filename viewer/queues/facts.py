@@ -14,8 +14,9 @@ from engine.inspection.moved_entries import MovedMessages, find_moved_messages
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.queue_sides import BothSides, QueueOnBothSides, compare_queue, find_both_sides
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.static_topics import LogicalOffsets, LogicalRange, find_logical_offsets
+from engine.inspection.store_queues import AnyQueue
 from engine.system_names import SCHEDULE_TOPIC
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile
@@ -165,7 +166,7 @@ class LoadedQueues:
 
 def look(store: StoreSnapshot, keys: list[QueueKey]) -> LoadedQueues:
     """Return the facts of those queues that exist, and the rows of all of them."""
-    readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue_with_moved(*key)) is not None]
+    readers = [reader for key in dict.fromkeys(keys) if (reader := store.queues.find_with_moved(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
     logical = _logical_offsets(store, list(progress))
@@ -197,11 +198,11 @@ def _logical_offsets(store: StoreSnapshot, keys: list[QueueKey]) -> dict[QueueKe
 
 def _on_both_sides(store: StoreSnapshot, facts: QueueFacts) -> QueueFacts:
     """Add what the other kind of queues has of this queue; the facts as they are if it cannot be read."""
-    beside = store.rocksdb_beside_files
+    beside = store.queues.rocksdb_beside_files
     if beside is None or facts.kind != "simple":
         return facts
     try:
-        in_files, in_rocksdb = store.topics_in_folders(), beside.by_topic()
+        in_files, in_rocksdb = store.queue_folders.by_topic(), beside.by_topic()
         topic, queue_id = facts.topic, facts.queue_id
         queues = in_files.get(topic, {}).get(queue_id), in_rocksdb.get(topic, {}).get(queue_id)
         compared = compare_queue(topic, queue_id, *queues)
@@ -230,7 +231,7 @@ def own_unit(store: StoreSnapshot, row: EntryRow) -> int | None:
     """Return the offset of the unit that a wrong entry should lead to, searched between the units of the good
     entries around it; None if the entry is right or the log has no unit with its queue offset.
     """
-    queue = store.find_queue(row.topic, row.queue_id)
+    queue = store.queues.find(row.topic, row.queue_id)
     if queue is None or queue.kind != "simple" or state_of(row) not in WRONG_VERDICTS:
         return None
     start, stop = bounds_around(store.log, queue, row.queue_offset)

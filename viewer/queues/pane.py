@@ -498,7 +498,7 @@ def _no_queues(session: StoreSession) -> State:
     for subject in ("log", "queues"):
         part = session.snapshot.undecoded_part(subject)
         reason = session.snapshot.why_unknown(subject) if part is not None else None
-        if reason is not None and subject == "queues" and session.snapshot.rocksdb_queues is not None:
+        if reason is not None and subject == "queues" and session.snapshot.queues.rocksdb is not None:
             return State("unread", tr("The queues cannot be read: {why}", why=engine_words(reason)))
         if reason is not None:
             return State("unread", engine_words(reason))

@@ -18,8 +18,8 @@ from engine.errors import CannotRead
 from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
 from engine.inspection.moved_entries import MovedEntry, MovedMessages
-from engine.inspection.snapshot import AnyQueue
 from engine.inspection.static_topics import LogicalOffsets
+from engine.inspection.store_queues import AnyQueue
 from engine.sentences import sentence
 from engine.store.queue_entry import CqEntry
 from engine.system_names import SCHEDULE_TOPIC

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
     from engine.inspection.moved_entries import MovedMessages
-    from engine.inspection.snapshot import AnyQueue
+    from engine.inspection.store_queues import AnyQueue
     from viewer.runtime.control import Control
     from viewer.runtime.worker import WorkerControl
 
@@ -60,7 +60,7 @@ def count(
 
     with open_store(path, config) as store:
         for key, so_far in tasks:
-            queue = store.find_queue_with_moved(*key)
+            queue = store.queues.find_with_moved(*key)
             if queue is None:
                 continue
             moved = find_moved_messages(store, *key)

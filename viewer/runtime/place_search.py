@@ -75,7 +75,7 @@ def _check_name(store: StoreSnapshot, place: Place) -> None:
     match place.kind:
         case "findings" if name != RECOVERY and name not in catalogue.RULES:
             raise NothingFound(tr("There is no rule {rule}.", rule=name))
-        case "index" if name not in {file.name for file in store.index_files(note_undecoded=False)}:
+        case "index" if name not in {file.name for file in store.index.files(note_undecoded=False)}:
             raise NothingFound(tr("No index file is named {name}.", name=name))
         case "groups" if name not in _groups(store):
             raise NothingFound(tr("There is no group {group} in this store.", group=name))
@@ -99,7 +99,7 @@ def _tables(store: StoreSnapshot) -> set[str]:
 def _check_entry(store: StoreSnapshot, place: Place) -> None:
     if place.queue_id is None and store.why_unknown("queues") is not None:
         return
-    queues = store.queues_with_moved().get(place.topic)
+    queues = store.queues.by_topic_with_moved().get(place.topic)
     if queues is None:
         raise NothingFound(tr("There is no topic {topic} in this store.", topic=place.topic))
     if place.queue_id is None:
@@ -151,7 +151,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> ResolvedPlace:
         if len(readable) == 1:
             note += ", " + tr("the one that consumers read")
         return ResolvedPlace(log(chosen.offset), note)
-    if search.text in store.queues_with_moved():
+    if search.text in store.queues.by_topic_with_moved():
         return ResolvedPlace(queue(search.text))
     files = len(store.index_files())
     raise NothingFound(
@@ -159,7 +159,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> ResolvedPlace:
             "No message, key or topic {text} in {files} and {topics}.",
             text=search.text,
             files=tr_plural("{n:,} index file", "{n:,} index files", n=files),
-            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.queues_with_moved())),
+            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.queues.by_topic_with_moved())),
         )
     )
 
@@ -168,7 +168,7 @@ def _is_readable(store: StoreSnapshot, unit: Unit) -> bool:
     """True if consumers find the unit: its topic is a user's, and its queue's entry leads to it."""
     if is_system_topic(unit.topic):
         return False
-    reader = store.queues_by_topic().get(unit.topic, {}).get(unit.queue_id)
+    reader = store.queues.by_topic().get(unit.topic, {}).get(unit.queue_id)
     entry = reader.entry(unit.queue_offset) if reader is not None and reader.kind == "simple" else None
     return reader is not None and (
         reader.kind != "simple" or (entry is not None and entry.physical_offset == unit.offset)

@@ -70,7 +70,7 @@ class RecoveryJob(QObject):
             return tr("Recovery needs a complete store; this is only a commit log.")
         for subject in ("log", "queues"):
             part = store.undecoded_part(subject)
-            if subject == "queues" and store.rocksdb_queues is not None and is_available():
+            if subject == "queues" and store.queues.rocksdb is not None and is_available():
                 continue  # the worker reads them
             if part is not None:
                 return tr("No recovery plan: {why}", why=engine_words(part.reason(subject)))

@@ -14,7 +14,8 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 
 T = TypeVar("T")
 MESSAGES_KNOWN = 4096
@@ -261,8 +262,8 @@ def _last_time(store: StoreSnapshot) -> int | None:
 
 def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
     queues_asked = 0
-    own_queues = store.queues_by_topic()
-    for topic, queues in store.queues_with_moved().items():
+    own_queues = store.queues.by_topic()
+    for topic, queues in store.queues.by_topic_with_moved().items():
         facts, size = [], 0
         for number, queue in queues.items():
             if number not in own_queues.get(topic, {}):

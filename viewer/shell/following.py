@@ -118,11 +118,11 @@ class QueueFollower(Follower):
 
         def work() -> None:
             for topic, queue_id in keys:
-                queue = store.find_queue(topic, queue_id)
+                queue = store.queues.find(topic, queue_id)
                 if isinstance(queue, QueueReader):
                     queue.refresh()
-            if store.rocksdb_queues is not None:
-                store.rocksdb_queues.refresh()
+            if store.queues.rocksdb is not None:
+                store.queues.rocksdb.refresh()
 
         session.jobs.read(work, lambda _answer: pane.refresh() if pane.session is session else None)
 

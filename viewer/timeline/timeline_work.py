@@ -21,7 +21,7 @@ def find_events(control: WorkerControl, path: Path, config: MessageStoreConfig |
 
     control.report(0, None)
     with open_store(path, config) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         total = store.log.sequence.total_size
         timeline = find_timeline(store, lambda done: control.report(done, total), lambda: control.cancelled)
     if control.cancelled:

@@ -61,7 +61,7 @@ def where_of(control: Control, path: Path, config: MessageStoreConfig | None, qu
     find, text = (where_tagged, question.tags) if question.tags else (where, question.text)
     results: list[WhereResult] = []
     with open_store(path, config) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         total = max(1, store.log.sequence.total_size)
 
         def progress(done_bytes: int) -> None:

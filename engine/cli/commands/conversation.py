@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     with open_named_store(args, out) as store:
         report_read_side(store, out)
-        store.settle_log_end()
+        store.commit_log.settle_end()
         log_size = store.log.sequence.total_size
         events: tuple[TimelineEvent, ...] = ()
         if args.events:

@@ -64,7 +64,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store, decoding(args, store, out) as decoders:
         report_read_side(store, out)
-        store.settle_log_end()
+        store.commit_log.settle_end()
         unit_filter = _filter(args.tag, args.sql)
         queue_id, offset = _physical(args, store) if args.logical else (args.queue, args.offset)
         result = get_message(store, args.topic, queue_id, offset, args.max_count, unit_filter)

@@ -74,11 +74,11 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     """Print the progress of all groups, or of ``group``. Return 1 if ``group`` is unknown."""
     with open_named_store(args, out) as store:
         report_read_side(store, out)
-        store.settle_log_end()
+        store.commit_log.settle_end()
         waits = _read_waiting(store)
         permissions = _read_permissions(store)
         barred: dict[str, None] = {}
-        lite_queues = [name for name in store.listed_topics() if split_lite_queue(name) is not None]
+        lite_queues = [name for name in store.queues.topic_names() if split_lite_queue(name) is not None]
         columns = _LITE_COLUMNS if lite_queues else _COLUMNS
         shown = 0
         for item in group_progress(store, getattr(args, "offsets", None)):

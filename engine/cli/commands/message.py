@@ -69,7 +69,7 @@ def _search(store: StoreSnapshot, text: str, out: Output) -> Unit | tuple[Damage
     """
     from engine.inspection.where.evidence import where
 
-    store.settle_log_end()
+    store.commit_log.settle_end()
     with Progress("message", store.log.sequence.total_size, out.quiet) as progress:
         place = next(where(store, text, progress=progress.update)).physical_offset
     if place is None:

@@ -23,8 +23,9 @@ from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, MAX_TIME_MS, Match, TraceStep, trace
 from engine.inspection.lite_topics import lite_groups, lite_topics
 from engine.inspection.lookup import by_key, by_offset_id
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.static_topics import find_logical_offsets, logical_ranges
+from engine.inspection.store_queues import AnyQueue
 from engine.sentences import sentence
 
 _STATUS = (
@@ -147,7 +148,7 @@ def _query_by_key(args: argparse.Namespace, out: Output) -> int:
 
 def _say_of_batches(store: StoreSnapshot, topic: str, key: str, out: Output) -> None:
     """Say that no index holds keys of messages inside batches, where the topic has batches."""
-    if any(queue.kind == "batch" for queue in store.queues_by_topic().get(topic, {}).values()):
+    if any(queue.kind == "batch" for queue in store.queues.by_topic().get(topic, {}).values()):
         command = shlex.join(["storescope", "where", str(store.path), key, "--topic", topic])
         out.say_nothing(f"no index holds keys of messages inside a batch, and {topic} has batches; ask: {command}")
 
@@ -199,9 +200,9 @@ def _query_cq(args: argparse.Namespace, out: Output) -> int:
 
 def _print_messages(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        queues = list(store.queues_by_topic().get(args.topic, {}).values())
+        queues = list(store.queues.by_topic().get(args.topic, {}).values())
         if not queues:
-            store.require_queues()
+            store.queues.require()
             raise StoreError(
                 sentence("expected queues of topic {topic}, found no folder for it", topic=args.topic),
                 file=str(store.path),
@@ -235,9 +236,9 @@ def _consumer_progress(args: argparse.Namespace, out: Output) -> int:
 
 def _topic_status(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        queues = store.queues_by_topic().get(args.topic)
+        queues = store.queues.by_topic().get(args.topic)
         if not queues:
-            store.require_queues()
+            store.queues.require()
             raise StoreError(
                 sentence("expected queues of topic {topic}, found no folder for it", topic=args.topic),
                 file=str(store.path),
@@ -284,7 +285,7 @@ def _print_lite_topics(store: StoreSnapshot, topic: str, out: Output) -> None:
 
 
 def _queue(store: StoreSnapshot, args: argparse.Namespace) -> AnyQueue:
-    queue = store.find_queue(args.topic, args.queue)
+    queue = store.queues.find(args.topic, args.queue)
     if queue is None:
         raise StoreError(
             sentence("expected a queue {topic}/{queue}, found no folder for it", topic=args.topic, queue=args.queue),

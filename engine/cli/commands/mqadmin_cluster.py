@@ -438,9 +438,9 @@ def _print_units(args: argparse.Namespace, out: Output, units: Iterator[tuple[st
 
 
 def _units_of_store(store: StoreSnapshot, args: argparse.Namespace) -> Iterator[tuple[str | None, Unit]]:
-    queues = store.queues_by_topic().get(args.topic, {})
+    queues = store.queues.by_topic().get(args.topic, {})
     if not queues:
-        store.require_queues()
+        store.queues.require()
         raise StoreError(
             sentence("expected queues of topic {topic}, found no folder for it", topic=args.topic), file=str(store.path)
         )

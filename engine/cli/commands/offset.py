@@ -40,7 +40,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         report_read_side(store, out)
-        store.settle_log_end()
+        store.commit_log.settle_end()
         queue_offset = offset_by_time(store, args.topic, args.queue, args.time, args.boundary)
     record = {
         "type": "offset",

@@ -14,8 +14,9 @@ from engine.inspection import moved_entries, records
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.moved_entries import MovedEntry, MovedMessages, find_moved_messages
 from engine.inspection.queue_sides import compare_sides, find_both_sides
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.static_topics import LogicalOffsets, find_logical_offsets
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.undecoded import in_dledger
 from engine.sentences import plural, sentence
 from engine.store.queue_entry import CqEntry
@@ -76,8 +77,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if args.both:
             return _compare(args, store, out)
         report_read_side(store, out)
-        unbounded = store.queue_entries(args.topic, args.queue)
-        queue = unbounded or store.find_queue(args.topic, args.queue)
+        unbounded = store.queues.find_beside_dledger(args.topic, args.queue)
+        queue = unbounded or store.queues.find(args.topic, args.queue)
         moved = find_moved_messages(store, args.topic, args.queue) if unbounded is None else None
         if queue is None and moved is None:
             raise StoreError(

@@ -99,7 +99,7 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
         recovery = _plan_with_progress(store, release, out)
         other_release = compared_with(release)
         is_compared = args.release is None and (
-            not (store.begins_rocksdb or store.rocksdb_queues is not None)
+            not (store.queues.begins_rocksdb or store.queues.rocksdb is not None)
             or rules_of(other_release).recovers_rocksdb_queues
         )
         other_recoveries = [_plan_with_progress(store, other_release, out, losses=False)] if is_compared else []
@@ -153,16 +153,16 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.derived_config import derived_config
 
     with open_to_write(args, out) as store:
-        if store.dledger is not None:
+        if store.commit_log.dledger is not None:
             raise Undecoded(store.writing_refusal, file=str(store.path))
         release = stated_release(args, store)
         planned = _plan_with_progress(store, release, out, heal=True)
         broker = _plan_with_progress(store, release, out, losses=False) if planned.will_start else planned
         path = store.path
         written = guess(store)
-        if store.rocksdb_queues is not None:
+        if store.queues.rocksdb is not None:
             _show(planned, out, written=written)
-            raise _rocksdb_refusal(planned, str(store.rocksdb_queues.folder))
+            raise _rocksdb_refusal(planned, str(store.queues.rocksdb.folder))
         config = derived_config(store) if planned.will_start else None
     refuse_empty(args, planned.empty_log)
     if config is None:

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         if lists_traces:
             store.require_bodies()
-        store.settle_log_end()
+        store.commit_log.settle_end()
         with Progress("timeline", store.log.sequence.total_size, out.quiet) as progress:
             traces = TraceCollector(args.limit, args.message or "", is_wanted=lists_traces)
             timeline = find_timeline(store, progress.update, traces=traces)

@@ -63,7 +63,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         kinds = KINDS if args.kind is None else (args.kind,)
         waiting = find_waiting(store, args.limit, kinds=kinds, topic=args.topic, group=args.group)
         mask = out.mask or Masking()

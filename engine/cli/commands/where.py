@@ -100,7 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     missing = True
     with open_named_store(args, out) as store:
         report_read_side(store, out)
-        store.settle_log_end()
+        store.commit_log.settle_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
             for result in look_for(store, args.id, args.topic, args.group, progress.update):
                 missing &= result.verdict in _NOT_FOUND

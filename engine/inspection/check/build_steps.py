@@ -38,7 +38,7 @@ _ROCKSDB_INDEX_STEP = (
 
 def for_rocksdb(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield ``findings``; if the queues are in a RocksDB, a step that builds queue files is replaced."""
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     for finding in findings:
         if queues is None or finding.command not in _BUILDS_FILES:
             yield finding
@@ -55,7 +55,7 @@ def for_rocksdb(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[F
 def for_dledger(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield ``findings``; in a store with a DLedger log, a step that builds queue files is replaced."""
     for finding in findings:
-        if store.dledger is None or finding.command not in (BUILD, CLOSE_THEN_BUILD):
+        if store.commit_log.dledger is None or finding.command not in (BUILD, CLOSE_THEN_BUILD):
             yield finding
         else:
             yield _with_step(finding, sentence(_DLEDGER_STEP), _DLEDGER_COMMAND)

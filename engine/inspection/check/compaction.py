@@ -96,7 +96,7 @@ def _entry_fault(entry: CqEntry, units: dict[int, Unit]) -> _Fault | None:
 
 def _missing(store: StoreSnapshot, compacted: dict[str, CompactedQueue]) -> Iterator[Finding]:
     """CM03: queues whose newest messages are not in the compacted queue, although dispatch writes both."""
-    all_queues = store.queues_by_topic()
+    all_queues = store.queues.by_topic()
     for topic in sorted(compacted_topics(store)):
         for queue_id, queue in all_queues.get(topic, {}).items():
             name = f"{topic}/{queue_id}"

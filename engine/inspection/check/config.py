@@ -53,7 +53,7 @@ def findings(store: StoreSnapshot, config: MessageStoreConfig) -> Iterator[Findi
 
 
 def _lengths(store: StoreSnapshot, config: MessageStoreConfig) -> list[_Length]:
-    queues = [queue for readers in store.file_topics().values() for queue in readers.values()]
+    queues = [queue for readers in store.queues.used_files().values() for queue in readers.values()]
     simple = {f.size: f.path for queue in queues if queue.kind == "simple" for f in queue.files}
     batch = {f.size: f.path for queue in queues if queue.kind == "batch" for f in queue.files}
     log = {f.size: f.path for f in reversed(store.log.files)}

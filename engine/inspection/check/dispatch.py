@@ -67,14 +67,14 @@ class UndispatchedUnits:
         self._queues = queues
         self._starts = starts
         self._live = store.lock_state == "held"
-        self._in_rocksdb = store.rocksdb_queues is not None
+        self._in_rocksdb = store.queues.rocksdb is not None
         self._beside_files = self._in_rocksdb and writes_both(store.config)
         self.short: dict[Key, int] = {}
 
     def _queue_folder(self) -> Path:
         """The folder of all queues."""
         assert self._store.paths is not None
-        queues = self._store.rocksdb_queues
+        queues = self._store.queues.rocksdb
         return queues.folder if queues is not None else self._store.paths.consumequeue
 
     def all_gone(self) -> Finding:
@@ -367,7 +367,7 @@ class UndispatchedUnits:
 
     def _twin(self, topic: str) -> str | None:
         """A topic with queues whose name differs from this one only in case; None if the topic has queues itself."""
-        topics = self._store.queues_by_topic()
+        topics = self._store.queues.by_topic()
         if topic in topics or self._in_rocksdb:
             return None
         return next((name for name in topics if name.lower() == topic.lower()), None)
@@ -419,7 +419,7 @@ class UndispatchedUnits:
             not self._store.abort
             and not fate_is_again
             and len(topics) == 1
-            and not topics & self._store.queues_by_topic().keys()
+            and not topics & self._store.queues.by_topic().keys()
             and self._twin(topic) is None
         ):
             fate += " · " + sentence(

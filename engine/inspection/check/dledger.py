@@ -42,7 +42,7 @@ class _Entries:
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """All findings about the store's DLedger log; none without one."""
-    log, source = store.dledger, dledger_source(store)
+    log, source = store.commit_log.dledger, dledger_source(store)
     if log is None or source is None or not source.files:
         return
     recovered = recover_entries(source)

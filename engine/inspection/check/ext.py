@@ -35,7 +35,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     if store.paths is None or store.lock_state == "held":
         return
     lost_queues: dict[str, _AddressUse] = {}
-    for queues in store.file_topics().values():
+    for queues in store.queues.used_files().values():
         for queue in queues.values():
             if queue.kind != "simple":
                 continue

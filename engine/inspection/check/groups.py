@@ -20,8 +20,9 @@ from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.groups import read_permissions
 from engine.inspection.rocksdb_queue import RocksQueueReader
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.stalled_services import levels_beyond_queues, was_delivered
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.tables import read_table, table_place
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
@@ -55,9 +56,9 @@ def findings(
 
     Raises :class:`CannotRead` if a table or a folder could not be read.
     """
-    if store.paths is None or not store.queues_by_topic():
+    if store.paths is None or not store.queues.by_topic():
         return
-    store.require_queues()
+    store.queues.require()
     groups = _Groups(store, {topic for topic, _ in queues_without_folder})
     yield from groups.before_the_log()
     yield from groups.below_zero()
@@ -92,7 +93,7 @@ class _Groups:
             if is_system_group(row.group) or is_system_topic(row.topic) or self._is_compacted(row.topic):
                 continue
             for queue_id, offset in sorted(row.offsets.items()):
-                queue = self._store.queues_by_topic().get(row.topic, {}).get(queue_id)
+                queue = self._store.queues.by_topic().get(row.topic, {}).get(queue_id)
                 first_in_log = self._first_in_log(queue) if queue is not None else 0
                 if queue is not None and 0 <= offset < first_in_log:
                     place = f"{row.topic}/{queue_id}"
@@ -152,7 +153,7 @@ class _Groups:
         groups_by_topic: dict[str, dict[str, int]] = {}
         for row in self._rows:
             furthest = max(row.offsets.values(), default=0)
-            if furthest <= 0 or row.topic in self._store.queues_by_topic() or self._lost_its_queues(row.topic):
+            if furthest <= 0 or row.topic in self._store.queues.by_topic() or self._lost_its_queues(row.topic):
                 continue
             groups_by_topic.setdefault(row.topic, {})[row.group] = furthest
         for topic, groups in sorted(groups_by_topic.items())[:MAX_LISTED]:
@@ -182,7 +183,7 @@ class _Groups:
         if self._topics is None:
             return
         shown = 0
-        for topic, queues in self._store.queues_by_topic().items():
+        for topic, queues in self._store.queues.by_topic().items():
             is_known = topic in self._topics or topic.startswith(LMQ_PREFIX) or is_system_topic(topic)
             messages = 0 if is_known else sum(self._messages(queue) for queue in queues.values())
             if not messages or shown >= MAX_LISTED:
@@ -209,7 +210,7 @@ class _Groups:
         """CF07: queues that topics.json hides from consumers or producers."""
         shown = 0
         for topic, config in (self._topics or {}).items():
-            queues = self._store.queues_by_topic().get(topic, {})
+            queues = self._store.queues.by_topic().get(topic, {})
             if not queues or is_system_topic(topic) or shown >= MAX_LISTED:
                 continue
             for finding in self._hidden_queue_findings(config, queues):
@@ -293,7 +294,7 @@ class _Groups:
         offsets = {row.topic: row.offsets for row in self._rows if row.group == group}
         waiting = {}
         for topic in dict.fromkeys((*offsets, f"{RETRY_PREFIX}{group}")):
-            for queue_id, queue in self._store.queues_by_topic().get(topic, {}).items():
+            for queue_id, queue in self._store.queues.by_topic().get(topic, {}).items():
                 if queue_id in offsets.get(topic, {}) or topic.startswith(RETRY_PREFIX):
                     unread = self._behind(queue, max(offsets.get(topic, {}).get(queue_id, 0), 0))
                     if unread:
@@ -337,7 +338,7 @@ def _delay_offset_findings(
 ) -> Iterator[Finding]:
     """CF09: offsets of delay levels that are not those of their queues."""
     table = tables.loaded(store, "delayOffset.json")
-    queues = store.queues_by_topic().get(SCHEDULE_TOPIC, {})
+    queues = store.queues.by_topic().get(SCHEDULE_TOPIC, {})
     if store.paths is None or table is None or not queues or store.lock_state == "held":
         return
     levels, _ = delay_offsets(table)
@@ -406,7 +407,7 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
         if is_system_group(row.group) or is_system_topic(row.topic):
             continue
         for queue_id, offset in sorted(row.offsets.items()):
-            queue = store.find_queue(row.topic, queue_id)
+            queue = store.queues.find(row.topic, queue_id)
             if offset <= 0 or (queue is not None and queue.kind != "simple"):
                 continue
             if queue is not None and offset <= queue.max_offset:
@@ -503,7 +504,7 @@ def offset_findings(
 def offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[OffsetBeyondEnd]:
     """Yield the offsets by queue id that are beyond the end of their queue. Raises :class:`CannotRead`."""
     for queue_id, offset in sorted(offsets.items()):
-        queue = store.find_queue(topic, queue_id)
+        queue = store.queues.find(topic, queue_id)
         if queue is None:
             continue
         # a table is written after its queue, so in a copy of a running store it may be ahead

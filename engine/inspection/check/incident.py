@@ -23,7 +23,8 @@ from engine.inspection.check import next_start, unfitting_queues
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import StartEffects
 from engine.inspection.rocksdb_queue import RocksQueueReader
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.written_release import release_of
 from engine.releases import name_next_start
 from engine.rules import catalogue, catalogue_tables, mendable
@@ -78,7 +79,7 @@ def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
     """Return messages that queues know and the log no longer contains: in broken places, in gaps, after its end."""
     lost_spans = lost_spans_of(store, log)
     losses = (
-        _lost_entries(reader, lost_spans) for queues in store.queues_by_topic().values() for reader in queues.values()
+        _lost_entries(reader, lost_spans) for queues in store.queues.by_topic().values() for reader in queues.values()
     )
     rows = sorted((row for row in losses if row is not None), key=lambda row: (row.topic, row.queue_id))
     return Loss(tuple(rows))

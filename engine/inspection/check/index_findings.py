@@ -278,7 +278,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         return []
     if store.undecoded_part("index") is not None and store.why_unknown("index") is None:
         return []  # the broker keeps its index in a RocksDB
-    store.require_index_files()
+    store.index.require_files()
     if store.index_files() or _builds_no_files(store.config):
         return []
     units = (item for item in islice(store.units(crc=False), MAX_UNITS) if isinstance(item, Unit))
@@ -293,7 +293,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         "looked": MAX_UNITS,
     }
     evidence[HAPPENED] = sentence("the index files are missing, or were never created")
-    cause = None if store.queues_by_topic() else "CQ10"
+    cause = None if store.queues.by_topic() else "CQ10"
     return [rules.IX10.finding(text, str(store.paths.index), None, evidence, caused_by=cause)]
 
 
@@ -348,7 +348,7 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
 
 def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     """IX10: index files that were renamed to something that is not a number: a broker skips them."""
-    paths = store.misnamed_index_files(usual_size(index))
+    paths = store.index.misnamed_files(usual_size(index))
     if not paths:
         return []
     name = PurePath(paths[0]).name

@@ -259,7 +259,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
 def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
     """DK03: timer messages that are not due yet, if the release has no timer wheel."""
     release = require_release(store)
-    queue = store.find_queue(TIMER_TOPIC, 0)
+    queue = store.queues.find(TIMER_TOPIC, 0)
     if rules_of(release).timers or queue is None:
         return
     last_items = store.log.items_before(store.log.max_offset, 1, crc=False)
@@ -286,7 +286,7 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
 def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
     firsts: dict[str, int] = {}
     units = 0
-    for topic, queues in store.queues_by_topic().items():
+    for topic, queues in store.queues.by_topic().items():
         if len(topic.encode()) <= MAX_V1_TOPIC_BYTES:
             continue
         for queue in queues.values():

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.queue_sides import BothSides, QueueOnBothSides, compare_sides, find_both_sides
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.tables import topics
 from engine.rules import catalogue
 from engine.rules.findings import Finding, at_least
@@ -53,7 +54,7 @@ class _Judge:
         self._faulty = faulty
         self._is_running = store.lock_state == "held"
         self._is_closed = not store.abort
-        beside, config = store.rocksdb_beside_files, store.config
+        beside, config = store.queues.rocksdb_beside_files, store.config
         self._dispatched = 0 if beside is None else beside.written_offset()
         self._store = store
         self._are_light_in_rocksdb = config is None or config.combine_cq_use_rocksdb_for_lmq
@@ -114,7 +115,7 @@ class _Judge:
             return False
         if _end(queue.files) < _end(queue.rocksdb):
             return True
-        newest = self._store.topics_in_folders()[queue.topic][queue.queue_id].newest()
+        newest = self._store.queue_folders.by_topic()[queue.topic][queue.queue_id].newest()
         return newest is not None and newest[0] <= self._dispatched
 
 
@@ -181,7 +182,7 @@ def _entries(store: StoreSnapshot, queue: QueueOnBothSides, number: int) -> tupl
 
 def _readers(store: StoreSnapshot, queue: QueueOnBothSides) -> tuple[AnyQueue | None, AnyQueue | None]:
     """The queue in files and in the RocksDB; None if there is none."""
-    beside = store.rocksdb_beside_files
+    beside = store.queues.rocksdb_beside_files
     in_rocksdb = {} if beside is None else beside.by_topic()
-    file_queue = store.topics_in_folders().get(queue.topic, {}).get(queue.queue_id)
+    file_queue = store.queue_folders.by_topic().get(queue.topic, {}).get(queue.queue_id)
     return file_queue, in_rocksdb.get(queue.topic, {}).get(queue.queue_id)

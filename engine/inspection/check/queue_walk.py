@@ -19,7 +19,7 @@ from engine.codec import consume_queue as cq
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.rocksdb_queue import RocksQueueReader
-from engine.inspection.snapshot import AnyQueue
+from engine.inspection.store_queues import AnyQueue
 from engine.mapped.sparse import last_byte
 from engine.rules.queue_rules import ComparedEntry, Entries, Verdict
 

@@ -52,7 +52,7 @@ class QueueCheck:
         self.walks: dict[tuple[str, int], QueueWalk] = {}
         self._unread: set[tuple[str, int]] = set()
         """Queues that could not be read: neither they nor their units are judged."""
-        for topic, queues in store.queues_by_topic().items():
+        for topic, queues in store.queues.by_topic().items():
             for number, reader in queues.items():
                 try:
                     self.walks[topic, number] = walk_of(reader)

@@ -37,9 +37,9 @@ def explained(store: StoreSnapshot, findings: Sequence[Finding]) -> list[Finding
     """Return ``findings``, with DL06 if queue entries of replaced messages explain some. Raises
     :class:`engine.errors.CannotRead`.
     """
-    if store.dledger is None or not any(f.id in WITNESSES and f.caused_by is None for f in findings):
+    if store.commit_log.dledger is None or not any(f.id in WITNESSES and f.caused_by is None for f in findings):
         return list(findings)
-    terms = term_starts(store.dledger, *end_headers(store))
+    terms = term_starts(store.commit_log.dledger, *end_headers(store))
     entries = _dead_entries(store, terms[1].start_offset) if len(terms) > 1 else []
     first_offset = min((entry.offset for entry in entries), default=-1)
     term = next((term for term in terms[1:] if term.start_offset == first_offset), None)
@@ -71,7 +71,7 @@ def _dead_entries(store: StoreSnapshot, start_offset: int) -> list[ReplacedEntry
     """Entries that point behind ``start_offset`` and to no message of their queue and number."""
     entries: list[ReplacedEntry] = []
     remaining = MAX_ENTRIES
-    for topic, queues in store.file_topics().items():
+    for topic, queues in store.queues.used_files().items():
         for queue_id, reader in queues.items():
             if reader.kind != "simple" or remaining <= 0:
                 continue
@@ -103,7 +103,7 @@ def _newest_entries(reader: QueueReader, start_offset: int, max_count: int) -> I
 def _topics_with_messages(store: StoreSnapshot, queues: set[str]) -> set[str]:
     """Topics of ``queues`` whose oldest entry leads to a message of the topic."""
     topics = set()
-    for topic, by_id in store.file_topics().items():
+    for topic, by_id in store.queues.used_files().items():
         for reader in by_id.values():
             place = reader.entry_place(reader.stored_bytes(reader.first_number)[0])
             unit = store.log.unit_at(place[0], crc=False) if place is not None else None

@@ -125,7 +125,7 @@ class _Timers(_Rows):
     def _without_row(self) -> Iterator[Finding]:
         """Messages that are not due, were read, and have no row: neither recalled nor in the timer log."""
         scanned = self.progress.scanned
-        queue = self.store.queues_by_topic().get(TIMER_TOPIC, {}).get(0)
+        queue = self.store.queues.by_topic().get(TIMER_TOPIC, {}).get(0)
         if scanned is None or queue is None:
             return
         with_row = {(row.time, row.unique_key) for row in self.rows}
@@ -270,7 +270,7 @@ def _immune_ms(unit: Unit) -> int:
 
 def _newest_units(store: StoreSnapshot, topic: str) -> Iterator[Unit]:
     """The newest units of a topic that has only queue 0."""
-    queue = store.queues_by_topic().get(topic, {}).get(0)
+    queue = store.queues.by_topic().get(topic, {}).get(0)
     if queue is None:
         return
     for entry in queue.entries(max(queue.first_in_log, queue.max_offset - MAX_UNITS)):

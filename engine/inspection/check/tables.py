@@ -21,7 +21,8 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection.broker_traces import MAX_NAMED, BrokerTraces
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.inspection.tables import read_backup
 from engine.inspection.written_release import release_of
 from engine.releases import rules_of
@@ -261,7 +262,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
         read.setdefault(row.group, set()).add(row.topic)
     for group, topics in sorted(read.items()):
         retry = RETRY_PREFIX + group
-        queues = store.queues_by_topic().get(retry, {})
+        queues = store.queues.by_topic().get(retry, {})
         waiting = 0
         with contextlib.suppress(CannotRead):
             waiting = sum(queue.max_offset - max(queue.min_offset, 0) for queue in queues.values())
@@ -421,7 +422,7 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
     declared = tables.topics(store) or {}
     with_messages = _topics_with_messages(store)
     lacking = sorted(with_messages - declared.keys()) if declared else []
-    existing_topics = {*store.queues_by_topic(), *undispatched}
+    existing_topics = {*store.queues.by_topic(), *undispatched}
     read = {
         row.topic
         for row in tables.offsets(store)
@@ -443,7 +444,7 @@ def _topics_with_messages(store: StoreSnapshot) -> set[str]:
     """Topics of clients whose queues hold messages."""
     return {
         topic
-        for topic, queues in store.queues_by_topic().items()
+        for topic, queues in store.queues.by_topic().items()
         if not (is_system_topic(topic) or topic.startswith(LMQ_PREFIX))
         and any(queue.max_offset > max(queue.min_offset, 0) for queue in queues.values())
     }

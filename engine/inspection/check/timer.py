@@ -99,7 +99,7 @@ class _Timers:
     @cached_property
     def queue_end(self) -> int:
         """Queue offset behind the newest entry of the timer queue, stale ones included."""
-        queue = self.store.find_queue(TIMER_TOPIC, 0)
+        queue = self.store.queues.find(TIMER_TOPIC, 0)
         return max(queue.max_offset, queue.raw_end // queue.unit_size) if queue is not None else 0
 
     @cached_property
@@ -479,7 +479,7 @@ class _Timers:
         """Queue offsets of timer messages that were taken in, are not due, and are in no unit of the timer log."""
         assert self.log is not None
         assert self.check is not None
-        queue = self.store.find_queue(TIMER_TOPIC, 0)
+        queue = self.store.queues.find(TIMER_TOPIC, 0)
         if queue is None:
             return []
         waiting_offsets = set(self.log.waiting["physical_offset"].tolist())

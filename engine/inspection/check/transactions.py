@@ -17,7 +17,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """CF16. Raises :class:`CannotRead`."""
     if store.paths is None:
         return
-    for queue_id, queue in sorted(store.queues_by_topic().get(CHECK_MAX_TOPIC, {}).items()):
+    for queue_id, queue in sorted(store.queues.by_topic().get(CHECK_MAX_TOPIC, {}).items()):
         count = queue.max_offset - max(queue.min_offset, 0)
         entry = queue.entry(max(queue.min_offset, 0)) if count > 0 else None
         first_unit = (

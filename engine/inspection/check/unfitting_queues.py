@@ -237,7 +237,7 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
         count=len(unfitting),
         n=len(samples),
     )
-    folder = store.log_folders[0] if fit != "log" or store.paths is None else store.paths.consumequeue
+    folder = store.commit_log.folders[0] if fit != "log" or store.paths is None else store.paths.consumequeue
     return catalogue.CL14.finding(
         text, str(folder), None, evidence, kind={"log": "queues", "queues": "log", "": ""}[fit]
     )

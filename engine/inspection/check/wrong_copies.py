@@ -61,7 +61,7 @@ def explained(store: StoreSnapshot, findings: list[Finding]) -> list[Finding]:
 def _every_file(store: StoreSnapshot) -> Iterator[tuple[str, int]]:
     """(path, bytes) of the files of log, queues and index, and of the tables."""
     assert store.paths is not None
-    queues = [queue for queues in store.file_topics().values() for queue in queues.values()]
+    queues = [queue for queues in store.queues.used_files().values() for queue in queues.values()]
     for file in (*store.log.files, *(file for queue in queues for file in queue.files)):
         yield file.path, file.size
     for reader in store.index_files():
@@ -227,7 +227,7 @@ def _suspects(store: StoreSnapshot, findings: Sequence[Finding]) -> list[ReadOnl
 
 def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_starts: set[int]) -> Iterator[OtherFile]:
     """Those of ``suspects`` in which no queue entry finds its unit, while entries into other files find theirs."""
-    all_readers = chain.from_iterable(queues.values() for queues in store.file_topics().values())
+    all_readers = chain.from_iterable(queues.values() for queues in store.queues.used_files().values())
     readers = list(islice((reader for reader in all_readers if reader.kind == "simple"), MAX_QUEUES))
     candidates = []
     for file in suspects:

@@ -34,7 +34,8 @@ from engine.inspection.salvage.run_search import RunSearch
 from engine.inspection.salvage.searched_files import Source, image_source, own_sources
 from engine.inspection.salvage.store_units import StoreUnits, walk_store
 from engine.inspection.salvage.unit_tables import HeadFragment, SearchResult, UnitRun
-from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.store_queues import AnyQueue
 from engine.mapped.image_file import ImageFile
 from engine.sentences import msgid
 
@@ -534,7 +535,7 @@ class SalvageSearch:
         key = unit.topic, unit.queue_id
         try:
             if key not in self._queues:
-                self._queues[key] = self._store.find_queue(*key)
+                self._queues[key] = self._store.queues.find(*key)
             queue = self._queues[key]
             entry = queue.entry(unit.queue_offset) if queue is not None and queue.kind == "simple" else None
         except (CannotRead, Undecoded):

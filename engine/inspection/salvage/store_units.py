@@ -184,7 +184,7 @@ class StoreUnits:
 
 def walk_store(store: StoreSnapshot, on_progress: Callable[[int], None], *, with_digests: bool = False) -> StoreUnits:
     """Walk the log with its CRCs up to its end, behind which no start reads. ``on_progress`` gets the bytes done."""
-    units = StoreUnits(store.log.max_offset, dledger.HEADER_SIZE if store.dledger is not None else 0)
+    units = StoreUnits(store.log.max_offset, dledger.HEADER_SIZE if store.commit_log.dledger is not None else 0)
     begin = max(store.log.min_offset, 0)
     for block in scan_log(store.log, stop=units.end_offset, with_tags=False):
         if isinstance(block, Damage):

@@ -190,7 +190,7 @@ def _account(
 
 def _queues_in(store: StoreSnapshot) -> str | None:
     """The folder of the RocksDB that holds the queues; None for files, and for what cannot be read."""
-    queues = store.rocksdb_queues
+    queues = store.queues.rocksdb
     return queues.folder.name if queues is not None and store.why_unknown("queues") is None else None
 
 

@@ -67,16 +67,16 @@ def list_files(store: StoreSnapshot) -> list[StoreFile]:
         with contextlib.suppress(CannotRead):
             files[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, file.status())
     if store.kind != "file":
-        for number, folder in enumerate(store.log_folders):
+        for number, folder in enumerate(store.commit_log.folders):
             for entry in _walk(store.reading, str(folder), links=True):
                 name = entry.path[len(str(folder)) + 1 :]
-                shown = f"{LOG}/{name}" if len(store.log_folders) == 1 else f"{LOG}[{number}]/{name}"
+                shown = f"{LOG}/{name}" if len(store.commit_log.folders) == 1 else f"{LOG}[{number}]/{name}"
                 _add(store.reading, files, entry, shown, LOG, follow=True)
     if store.paths is not None:
         root = store.paths.root
         for entry in _scan(store.reading, str(root)):
             kind = entry.name if entry.name in KINDS and entry.name != LOG else "other"
-            if Path(entry.path) in store.log_folders:
+            if Path(entry.path) in store.commit_log.folders:
                 continue
             links = kind != "other"
             inside = _is_folder(store.reading, entry, links)

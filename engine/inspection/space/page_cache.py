@@ -65,7 +65,10 @@ def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
         return log_pages
     try:
         queues = (
-            f.path for queues in store.topics_in_files().values() for queue in queues.values() for f in queue.files
+            f.path
+            for queues in store.queues.used_files(note_unread=True).values()
+            for queue in queues.values()
+            for f in queue.files
         )
         index = (reader.path for reader in store.index_files())
         kinds = (_kind(store, "consumequeue", queues), _kind(store, "index", index))

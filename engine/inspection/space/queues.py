@@ -20,7 +20,8 @@ from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def queue_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
     """Every byte of the consume queues, batch queues and ext files."""
     readers = {
         str(folder): queue
-        for queues in store.topics_in_files().values()
+        for queues in store.queues.used_files(note_unread=True).values()
         for queue in queues.values()
         for folder in queue.sequence.folders
     }
@@ -205,7 +206,7 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
     undecoded = store.undecoded_part("log") is not None or store.why_unknown("queues") is not None
     unread = store.log.sequence.trouble is not None or undecoded
     sampled = False
-    for topic, queues in store.queues_by_topic().items():
+    for topic, queues in store.queues.by_topic().items():
         if topic.startswith(LMQ_PREFIX):
             continue  # light queues point to units of other topics
         for number, queue in queues.items():

@@ -51,7 +51,7 @@ class IndexTimes:
 def read_index_times(store: StoreSnapshot) -> IndexTimes:
     """Compare the names of the index files with their headers; a header that cannot be read is passed over."""
     files = []
-    for file in store.index_files(note_undecoded=False):
+    for file in store.index.files(note_undecoded=False):
         local = _local_ms(file.name)
         try:
             header = file.header

@@ -238,7 +238,7 @@ class _Finder:
     def _is_replica(self) -> bool:
         """Return True if the store may have got messages that another broker stored, so that they are indexed later."""
         try:
-            if self._store.dledger is not None or epoch_positions(self._store):
+            if self._store.commit_log.dledger is not None or epoch_positions(self._store):
                 return True
             checkpoint = self._store.checkpoint()
         except StoreError:
@@ -312,7 +312,7 @@ class _Finder:
                 continue
             message = sentence("Term {term} of a master begins with this message", term=term)
             evidence = {"term": int(term), "how": position.source}
-            source = "dledger" if self._store.dledger is not None else "epochFileCheckpoint"
+            source = "dledger" if self._store.commit_log.dledger is not None else "epochFileCheckpoint"
             self._events.append(
                 TimelineEvent("masterTerm", time, time, position.offset, message, "certain", source, evidence)
             )

@@ -35,7 +35,8 @@ from engine.rules import where as rules
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 from engine.inspection.written_release import release_of
 
 WHOLE_SCAN_BYTES = 4 << 30
@@ -299,7 +300,7 @@ class _Search:
     def _batches_with(self, text: str) -> Mapping[int, Member]:
         """Batch units that hold a message with this key, by offset: those that were met on the way, and packed ones."""
         if self._known is None and text:
-            for queues in self._store.queues_by_topic().values():
+            for queues in self._store.queues.by_topic().values():
                 for queue in queues.values():
                     if queue.kind == "batch":
                         self._look_into_packed(queue, text)
@@ -362,7 +363,7 @@ class _Search:
         """The unit that the queue's entry points to, else the unit of the log with this queue offset."""
         queue = None
         with contextlib.suppress(Undecoded):  # the log's units decide; the evidence has the state of the queue
-            queue = self._store.find_queue(topic, queue_id)
+            queue = self._store.queues.find(topic, queue_id)
         if queue is not None and queue.min_offset <= offset < queue.max_offset:
             entry = queue.entry(offset)
             resolved = resolve(self._store.log, topic, queue_id, entry, crc=True) if entry is not None else None

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from engine.codec.config_tables import Table
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.queue_reader import CqEntry
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 
 
 _OP_LIMIT = 200_000
@@ -315,9 +316,9 @@ class FactFinder:
         if self._store.paths is None:
             return [Evidence("queue", None, None, sentence("what was opened has no queues"))], "notOpened"
         try:
-            queue = self._store.find_queue(unit.topic, unit.queue_id)
+            queue = self._store.queues.find(unit.topic, unit.queue_id)
         except Undecoded as error:
-            queue = self._store.queue_entries(unit.topic, unit.queue_id)
+            queue = self._store.queues.find_beside_dledger(unit.topic, unit.queue_id)
             if queue is not None:
                 evidence, state = self._entry_evidence(queue, unit, queue.entry(unit.queue_offset))
                 if state in {"listed", "otherTag"}:
@@ -372,7 +373,7 @@ class FactFinder:
 
     def absent_queue(self, topic: str, queue_id: int) -> str:
         """Words for a queue that does not exist."""
-        rocksdb_queues = self._store.rocksdb_queues
+        rocksdb_queues = self._store.queues.rocksdb
         queue = f"{topic}/{queue_id}"
         if rocksdb_queues is not None:
             return sentence("{queue} is not in the RocksDB {folder}", queue=queue, folder=rocksdb_queues.folder.name)
@@ -380,13 +381,13 @@ class FactFinder:
 
     def _topic_in_other_case(self, topic: str) -> str | None:
         """A folder of queues whose name differs from the topic's in upper and lower case only."""
-        if topic in self._store.queues_by_topic():
+        if topic in self._store.queues.by_topic():
             return None
-        return next((name for name in self._store.queues_by_topic() if name.lower() == topic.lower()), None)
+        return next((name for name in self._store.queues.by_topic() if name.lower() == topic.lower()), None)
 
     def _has_own_units(self, topic: str) -> bool:
         """Return True if the first entry of one of the topic's queues leads to a unit of the topic."""
-        for queue in self._store.queues_by_topic()[topic].values():
+        for queue in self._store.queues.by_topic()[topic].values():
             entry = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
             if entry is not None and entry.state == "entry":
                 unit = self._store.log.seen_at(entry.physical_offset, crc=False)
@@ -413,7 +414,7 @@ class FactFinder:
         """
         if unit.offset < self._dispatched_end:
             return False
-        if self._store.rocksdb_queues is not None:
+        if self._store.queues.rocksdb is not None:
             return True
         try:
             checkpoint = self._store.checkpoint()
@@ -424,10 +425,10 @@ class FactFinder:
     @cached_property
     def _dispatched_end(self) -> int:
         """End of the newest unit that a queue entry points at; in a RocksDB of queues the end of dispatch."""
-        rocksdb_queues = self._store.rocksdb_queues
+        rocksdb_queues = self._store.queues.rocksdb
         if rocksdb_queues is not None:
             return rocksdb_queues.dispatched_offset()
-        newest = (q.newest() for queues in self._store.queues_by_topic().values() for q in queues.values())
+        newest = (q.newest() for queues in self._store.queues.by_topic().values() for q in queues.values())
         return max((offset + size for offset, size in (n for n in newest if n is not None)), default=0)
 
     # -- transactions
@@ -477,7 +478,7 @@ class FactFinder:
     def _ops_by_offset(self) -> dict[int, int]:
         """Log offset of a half message with a row → log offset of its op message."""
         places: dict[int, int] = {}
-        queue = self._store.queues_by_topic().get(ROCKSDB_OP_TOPIC, {}).get(0)
+        queue = self._store.queues.by_topic().get(ROCKSDB_OP_TOPIC, {}).get(0)
         if queue is None:
             return places
         for entry in queue.entries(max(queue.min_offset, queue.max_offset - _OP_LIMIT)):
@@ -497,7 +498,7 @@ class FactFinder:
 
     def _read_ops(self) -> Iterator[tuple[int, int]]:
         entry_count = 0
-        for queue in self._store.queues_by_topic().get(OP_TOPIC, {}).values():
+        for queue in self._store.queues.by_topic().get(OP_TOPIC, {}).values():
             for entry in queue.entries(max(queue.min_offset, 0)):
                 unit = self._store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
                 if isinstance(unit, Unit):
@@ -516,7 +517,7 @@ class FactFinder:
         """
         reaches = []
         try:
-            queue = self._store.find_queue(topic, queue_id)
+            queue = self._store.queues.find(topic, queue_id)
         except Undecoded:  # the evidence names it
             queue = None
         end = queue.max_offset if queue is not None else None
@@ -634,7 +635,7 @@ def key_reaches(store: StoreSnapshot, unit: Unit, evidence: list[Evidence]) -> I
 
 def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evidence]:
     name = f"{unit.topic}#{key}"
-    rows = store.rocksdb_index
+    rows = store.index.rocksdb
     if rows is not None:
         folder, time = str(rows.folder), unit.store_timestamp
         if any(offset == unit.offset for offset, _ in rows.units(unit.topic, key, None, time, time)):

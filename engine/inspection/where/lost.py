@@ -33,7 +33,8 @@ from engine.sentences import plural, sentence
 from engine.times import local_time_text
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.store_queues import AnyQueue
 
 
 MAX_SCAN_BYTES = 4 << 30
@@ -152,7 +153,7 @@ class LostFinder:
             signs.append(
                 Evidence("abort.bak", str(paths.abort_bak), None, sentence("it was not closed before its last start"))
             )
-        for queues in self._store.queues_by_topic().values():
+        for queues in self._store.queues.by_topic().values():
             for queue in queues.values():
                 if queue.raw_end > queue.valid_end:
                     statement = sentence(
@@ -203,7 +204,7 @@ class LostFinder:
     def queue_place(self, topic: str, queue_id: int, offset: int) -> WhereResult:
         """Answer that no unit of the log has this queue offset."""
         try:
-            queue = self._store.find_queue(topic, queue_id)
+            queue = self._store.queues.find(topic, queue_id)
         except Undecoded as error:
             evidence = list(self._entry_into_dledger(topic, queue_id, offset))
             evidence.append(Evidence("queue", error.file, None, error.what))
@@ -260,7 +261,7 @@ class LostFinder:
         return _without_unit(verdict, evidence, topic, queue_id, offset)
 
     def _entry_into_dledger(self, topic: str, queue_id: int, offset: int) -> Iterator[Evidence]:
-        queue = self._store.queue_entries(topic, queue_id)
+        queue = self._store.queues.find_beside_dledger(topic, queue_id)
         entry = queue.entry(offset) if queue is not None else None
         if queue is None or entry is None or entry.state != "entry":
             return

@@ -82,7 +82,7 @@ def test_groups_go_on_at_the_message_at_which_they_were(
         moved = 0
         for row in consumer_offsets(old.value).rows:
             for queue_id, offset in row.offsets.items() if row.mode == "cluster" else ():
-                entries = (before.find_queue(row.topic, queue_id), after.find_queue(row.topic, queue_id))
+                entries = (before.queues.find(row.topic, queue_id), after.queues.find(row.topic, queue_id))
                 if entries[0] is None or entries[1] is None:
                     continue
                 kept = [

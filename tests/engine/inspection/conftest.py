@@ -17,7 +17,7 @@ def opened(golden):
     def opened(name, archive="store"):
         if (name, archive) not in stores:
             store = stores[name, archive] = open_store(golden(name, archive))
-            store.settle_log_end()
+            store.commit_log.settle_end()
         return stores[name, archive]
 
     yield opened

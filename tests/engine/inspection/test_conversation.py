@@ -37,7 +37,7 @@ def test_a_unique_key_has_the_units_that_a_plain_count_has(golden, name: str) ->
     units_of_key: defaultdict[str, list[int]] = defaultdict(list)
     is_shared: set[str] = set()
     with open_store(golden(name)) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         for unit in store.units(crc=False):
             if not isinstance(unit, Unit) or unit.unique_key is None or unit.topic == TRACE_TOPIC:
                 continue
@@ -56,7 +56,7 @@ def test_a_unique_key_has_the_units_that_a_plain_count_has(golden, name: str) ->
 @pytest.mark.golden
 def test_a_transaction_is_followed_from_its_half_message_to_the_op_message(golden) -> None:
     with open_store(golden("broker-transactions-5.4.0")) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         conversation = read_conversation(store, "K5")
     assert kinds(conversation) == ["half", "committed", "half", "op", "half", "half", "givenUp"]
     checks = [
@@ -75,7 +75,7 @@ def test_a_transaction_is_followed_from_its_half_message_to_the_op_message(golde
 @pytest.mark.parametrize("name", ["broker-retries-4.9.7", "broker-retries-5.5.1"])
 def test_a_message_that_failed_is_followed_to_its_dead_letter(golden, name: str) -> None:
     with open_store(golden(name)) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         dead = next(u for u in store.units(crc=False) if isinstance(u, Unit) and u.topic.startswith(DLQ_PREFIX))
         conversation = read_conversation(store, str(dead.unique_key))
     steps = kinds(conversation)

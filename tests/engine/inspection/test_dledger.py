@@ -84,7 +84,7 @@ def test_the_log_ends_where_a_start_on_dledger_ends_it(golden, tmp_path, case, e
     root = copy_store(golden("dledger-crash-5.5.1"), tmp_path / "store")
     DAMAGE[case](root)
     with open_store(root) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         assert store.log.max_offset == end
 
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from engine.codec.index import Geometry, IndexEntry, IndexHeader, encode_entry
 from engine.errors import CorruptUnit
 from engine.inspection import open_store
-from engine.inspection.index_reader import MAX_BAR_LENGTH, cell_of, count_slots, misnamed, stored_count
-from engine.mapped.read_only import DescriptorCache
+from engine.inspection.index_reader import MAX_BAR_LENGTH, cell_of, count_slots, stored_count
 
 
 @pytest.fixture
@@ -55,15 +54,6 @@ def test_a_file_shorter_than_a_header_is_an_error(root):
         assert stored_count(reader.file) == 0
         with pytest.raises(CorruptUnit, match="not known"):
             _ = reader.slots
-
-
-def test_a_file_whose_name_is_no_number_is_skipped_and_named(root):
-    file = min((root / "index").iterdir())
-    size = file.stat().st_size
-    file.rename(file.with_name("old.bak"))
-    with open_store(root) as store:
-        assert store.index_files() == []
-        assert misnamed(root / "index", DescriptorCache(), size) == [str(file.with_name("old.bak"))]
 
 
 def table(hashes: list[int], slots: int):

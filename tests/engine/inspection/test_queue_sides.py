@@ -122,7 +122,7 @@ def test_the_queues_are_read_that_the_broker_reads(root, options, release, count
         store.release = release
         found = get_message(store, *queue, 0, max_count=1000)
         words = read_side_words(store)
-        assert store.find_queue(*queue).in_rocksdb == (count == "in the RocksDB")
+        assert store.queues.find(*queue).in_rocksdb == (count == "in the RocksDB")
     assert found.count == found.max_offset == (end - 1 if count == "in the RocksDB" else end)
     assert words.startswith(
         "Queues are read from the RocksDB" if count == "in the RocksDB" else "Queues are read from the files"
@@ -149,33 +149,13 @@ def test_a_store_with_one_kind_of_queues_needs_no_word_on_which_is_read(root):
         assert read_side_words(store) == ""
 
 
-@pytest.mark.parametrize(("release", "is_read"), [(None, True), ("5.5", True), ("5.4", False)])
-def test_light_queues_are_read_from_the_rocksdb_where_only_it_has_them(root, release, is_read):
-    """They were unknown: only the file queues were read."""
-    rows, *queue = change(root)
-    rows.entries[made_rocksdb.codec.entry_key("%LMQ%abc", 0, 0)] = made_rocksdb.codec.encode_entry(
-        rows.entry(*queue, 3)
-    )
-    rows.set_bound("%LMQ%abc", 0, "max", 0)
-    rows.write()
-    with open_store(root, from_mapping({**DOUBLE, "combineCQUseRocksdbForLmq": "true"})[0]) as store:
-        store.release = release
-        topics = store.queues_by_topic()
-        assert ("%LMQ%abc" in topics) == ("%LMQ%abc" in store.listed_topics()) == is_read
-        assert not store.find_queue(*queue).in_rocksdb
-        if is_read:
-            assert store.find_queue("%LMQ%abc", 0).max_offset == 1
-            assert get_message(store, "%LMQ%abc", 0, 0).count == 1
-            assert "light queues from the RocksDB" in read_side_words(store)
-
-
 @pytest.mark.golden
 def test_a_store_of_5_5_1_gives_the_same_answers_from_either_side(golden):
     root = golden("combine-5.5.1")
     answers = []
     for options in (DOUBLE, PREFERS_ROCKSDB):
         with open_store(root, from_mapping(options)[0]) as store:
-            queues = [queue for by_id in store.queues_by_topic().values() for queue in by_id.values()]
+            queues = [queue for by_id in store.queues.by_topic().values() for queue in by_id.values()]
             answers.append(
                 [
                     (

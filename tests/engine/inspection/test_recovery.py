@@ -52,7 +52,7 @@ def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, 
         data[position] ^= 1
         log.write_bytes(data)
         with open_store(path) as store:
-            store.settle_log_end()
+            store.commit_log.settle_end()
             end = plan(store, golden_stores.release_of(name)).end_offset
             assert store.log.max_offset == end
             assert next(where(store, unit.offset_msg_id)).verdict == "damaged"
@@ -71,4 +71,4 @@ def test_after_a_crash_of_5_5_the_log_is_read_from_the_file_of_the_checkpoints_o
     (store / "checkpoint").write_bytes(encode(offset))
     (store / "abort").write_text("1")
     with open_store(store) as opened:
-        assert opened.settle_start == second.start_offset == plan(opened, "5.5").start_offset
+        assert opened.commit_log.settle_start == second.start_offset == plan(opened, "5.5").start_offset

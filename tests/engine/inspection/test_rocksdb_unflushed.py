@@ -27,7 +27,7 @@ def test_entries_from_the_log_are_those_of_the_queues(golden, name):
     made_rocksdb.binding()
     with open_store(golden(name)) as store:
         queues = {
-            (topic, number): queue for topic, by in store.queues_by_topic().items() for number, queue in by.items()
+            (topic, number): queue for topic, by in store.queues.by_topic().items() for number, queue in by.items()
         }
         unflushed = find_unflushed(store.log, store.log.min_offset, DEFAULT_DELAY_LEVELS)
         assert unflushed.keys() == queues.keys()
@@ -52,7 +52,7 @@ def running(golden, tmp_path):
     def make(flushed_count, *, is_running=True):
         root = shutil.copytree(golden("rocks-5.5.1"), tmp_path / "store")
         with open_store(root) as store:
-            database = store.rocksdb_queues.database()
+            database = store.queues.rocksdb.database()
             entries = dict(database.rows(rows.ENTRY_FAMILY))
             end = min(
                 (

@@ -22,12 +22,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import engine.inspection
-from engine.codec.message import Unit
-from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.inspection import open_store
 from engine.inspection.tail import TRUSTED, StoreTail
-from engine.message_store import Message, MessageStore
 
 STEPS = 25
 TREES = ("commitlog", "consumequeue", "index")
@@ -215,47 +212,6 @@ def test_a_refreshed_snapshot_equals_a_new_one(tmp_path_factory, request):
     run_state_machine_as_test(RefreshedStore, settings=settings(max_examples=count, stateful_step_count=STEPS))
 
 
-CONFIG = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
-
-
-def put_five(store, body):
-    for _ in range(5):
-        store.put_message(Message("Orders", body))
-    assert store.wait_dispatched()
-    store.flush()
-
-
-def test_a_deleted_and_recreated_topic_shows_its_new_entries(tmp_path):
-    with MessageStore(tmp_path, CONFIG) as store:
-        put_five(store, b"old")
-        with open_store(tmp_path) as actual_store:
-            assert [actual_store.queue("Orders", 0).entry(n).queue_offset for n in range(5)] == list(range(5))
-            store.delete_topics(["Orders"])
-            put_five(store, b"new")
-            assert actual_store.refresh()
-            units = [item for item in actual_store.units() if isinstance(item, Unit) and item.body == b"new"]
-            queue = actual_store.queue("Orders", 0)
-            assert [queue.entry(n).physical_offset for n in range(5)] == [unit.offset for unit in units]
-
-
-@pytest.mark.parametrize("rename", [True, False])
-def test_a_recreated_log_file_is_read_again(tmp_path, rename):
-    for name in (b"old", b"new"):
-        with MessageStore(tmp_path / name.decode(), CONFIG) as store:
-            for number in range(3):
-                store.put_message(Message("T", b"%s %d" % (name, number)))
-    first_file = f"commitlog/{0:020d}"
-    with open_store(tmp_path / "old") as opened:
-        assert [item.body for item in opened.units() if hasattr(item, "body")][0] == b"old 0"
-        if rename:
-            (tmp_path / "new" / first_file).replace(tmp_path / "old" / first_file)
-        else:
-            (tmp_path / "old" / first_file).unlink()
-            shutil.copy(tmp_path / "new" / first_file, tmp_path / "old" / first_file)
-        assert opened.refresh()
-        assert [item.body for item in opened.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]
-
-
 def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path):
     """Its end was 0 with no unit before it, so the tail did not notice that the files after it had changed."""
     sample = worlds(tmp_path)
@@ -292,7 +248,7 @@ def test_a_log_folder_that_appears_later_removes_its_note(golden, tmp_path: Path
 def all_bounds(store):
     return [
         (queue.min_offset, queue.max_offset, queue.raw_end)
-        for queues in store.queues_by_topic().values()
+        for queues in store.queues.by_topic().values()
         for queue in queues.values()
     ]
 
@@ -300,7 +256,7 @@ def all_bounds(store):
 CACHED_ANSWERS = {
     "index files": lambda store: [reader.name for reader in store.index_files()],
     "sizes": lambda store: store.geometry.commit_log_file_size,
-    "start of recovery": lambda store: store.settle_start,
+    "start of recovery": lambda store: store.commit_log.settle_start,
     "log end": lambda store: (store.log.max_offset, store.log.all_blocks),
     "undecoded parts": lambda store: store.undecoded,
     "undecoded subjects": lambda store: [store.undecoded_part(s) for s in ("log", "queues", "index", "topics")],
@@ -309,7 +265,8 @@ CACHED_ANSWERS = {
     "tables": lambda store: [store.rocksdb_tables.table(name) for name in ("topics.json", "consumerOffset.json")],
 }
 MODULES = tuple(
-    str(Path(engine.inspection.__file__).parent / name) for name in ("snapshot", "queue_r", "rocksdb_", "log_r")
+    str(Path(engine.inspection.__file__).parent / name)
+    for name in ("snapshot", "store_", "queue_", "rocksdb_", "log_r")
 )
 
 

@@ -161,7 +161,7 @@ def test_queues_in_a_rocksdb_are_followed(tmp_path: Path) -> None:
         tail = StoreTail(watched)
         assert tail.read_positions() == fresh.positions()
         assert tail.entries == 60
-        assert tail.queue_end("Orders", 0) == fresh.find_queue("Orders", 0).max_offset
+        assert tail.queue_end("Orders", 0) == fresh.queues.find("Orders", 0).max_offset
         changed = made_rocksdb.QueueRows(path / "consumequeue")
         changed.forget_from(made.units[30].offset)
         changed.write()
@@ -184,7 +184,7 @@ def test_a_refresh_never_lets_a_reader_see_replaced_entries(golden, monkeypatch)
             limits.append(log.remains_from)
             return find_remains(*args)
 
-        monkeypatch.setattr("engine.inspection.snapshot.find_remains", observed)
+        monkeypatch.setattr("engine.inspection.store_log.find_remains", observed)
         store.refresh()
         assert limits == [127_651]
 

@@ -88,7 +88,7 @@ def test_a_batch_without_an_entry_gets_a_placeholder_with_its_numbers(root):
     assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
     with open_store(root) as store:
         unit = store.log.unit_at(lost.offset)
-        queue = store.find_queue("bcq1", lost.queue_id)
+        queue = store.queues.find("bcq1", lost.queue_id)
         assert isinstance(unit, Unit)
         assert (unit.properties["INNER_BASE"], unit.batch_size) == (str(number), lost.batch_size)
         assert queue is not None

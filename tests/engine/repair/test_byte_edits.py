@@ -55,13 +55,13 @@ def test_bytes_outside_of_the_log_or_the_message_are_refused(root) -> None:
 def test_an_entry_leads_to_another_message(root) -> None:
     with open_store(root) as store:
         first, second = units_of(store)[:2]
-        queue = store.find_queue(first.topic, first.queue_id)
+        queue = store.queues.find(first.topic, first.queue_id)
         patches = edit_queue_entry(store, first.topic, first.queue_id, first.queue_offset, second.offset)
         with pytest.raises(UsageError):
             edit_queue_entry(store, first.topic, first.queue_id, first.queue_offset, second.offset + 1)
         assert queue.entry(first.queue_offset).physical_offset == first.offset
     with open_store(root, None, patches) as store:
-        entry = store.find_queue(first.topic, first.queue_id).entry(first.queue_offset)
+        entry = store.queues.find(first.topic, first.queue_id).entry(first.queue_offset)
         assert (entry.physical_offset, entry.size) == (second.offset, second.size)
 
 
@@ -105,7 +105,7 @@ def test_a_message_that_is_removed_leaves_an_empty_one_in_its_place(tmp_path):
     assert any("is lost" in patch.costs for patch in patches)
     with open_store(root, patches=patches) as store:
         item = store.log.unit_at(unit.offset)
-        queue = store.find_queue(unit.topic, unit.queue_id)
+        queue = store.queues.find(unit.topic, unit.queue_id)
         assert isinstance(item, Unit)
         assert queue is not None
         entry = queue.entry(unit.queue_offset)
@@ -133,11 +133,11 @@ def test_only_a_message_of_a_queue_is_removed(tmp_path):
 def test_its_rows_and_light_entries_follow(golden, name, topic):
     pytest.importorskip("rocksdict")
     with open_store(golden(name)) as store:
-        queue = store.queues_by_topic()[topic][0]
+        queue = store.queues.by_topic()[topic][0]
         entry = next(entry for entry in queue.entries(10) if entry.tags_code)
         patches = remove_message(store, entry.physical_offset)
     with open_store(golden(name), patches=patches) as store:
-        row = store.queues_by_topic()[topic][0].entry(entry.queue_offset)
+        row = store.queues.by_topic()[topic][0].entry(entry.queue_offset)
         assert row is not None
         assert (row.physical_offset, row.size, row.tags_code) == (entry.physical_offset, entry.size, 0)
         found = [item for item in check(store) if isinstance(item, Finding) and at_least(item.severity, "warn")]

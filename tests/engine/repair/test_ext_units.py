@@ -26,7 +26,7 @@ def root(golden, tmp_path) -> Path:
 def tags(root: Path) -> dict[int, tuple[int, int]]:
     """Return the tag code and store time of the ext unit of each entry of a queue."""
     with open_store(root) as store:
-        queue = store.find_queue("wide", 0)
+        queue = store.queues.find("wide", 0)
         assert queue is not None
         entries = [entry for entry in queue.entries() if entry.ext is not None]
         return {entry.queue_offset: (entry.ext.tags_code, entry.ext.store_timestamp) for entry in entries}
@@ -82,7 +82,7 @@ def test_without_any_file_the_entries_get_the_tag_codes_themselves(root):
     assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
     assert findings(root) == set()
     with open_store(root) as store:
-        queue = store.find_queue("wide", 0)
+        queue = store.queues.find("wide", 0)
         assert queue is not None
         assert {entry.queue_offset: entry.tags_code for entry in queue.entries()} == {
             number: code for number, (code, _) in before.items()

@@ -248,7 +248,7 @@ def test_a_lost_light_message_without_entries_gets_the_numbers_that_its_light_qu
         for name, number in zip(
             *(lost.properties[f"INNER_MULTI_{part}"].split(",") for part in ("DISPATCH", "QUEUE_OFFSET")), strict=True
         ):
-            queue = store.find_queue(name, 0)
+            queue = store.queues.find(name, 0)
             assert queue is not None
             assert queue.entry(int(number)).physical_offset == lost.offset
 

@@ -60,7 +60,7 @@ def test_a_valid_store_gets_no_offer(root):
 def test_a_placeholder_has_the_tag_code_of_its_row(root, tmp_path, capsys):
     """A damaged message without a readable rest: the placeholder has no tag, and its row says so."""
     with open_store(root) as store:
-        entry = store.queues_by_topic()["TopicA"][0].entry(51)
+        entry = store.queues.by_topic()["TopicA"][0].entry(51)
         assert entry is not None
     (log,) = (root / "commitlog").iterdir()
     data = bytearray(log.read_bytes())
@@ -69,7 +69,7 @@ def test_a_placeholder_has_the_tag_code_of_its_row(root, tmp_path, capsys):
     files = golden_stores.fingerprint(root)
     assert main(["repair", str(root), "--apply", "--yes", "--quiet"]) == 0
     with open_store(root) as store:
-        row = store.queues_by_topic()["TopicA"][0].entry(51)
+        row = store.queues.by_topic()["TopicA"][0].entry(51)
         assert row is not None
         assert (row.physical_offset, row.size, row.tags_code) == (entry.physical_offset, entry.size, 0)
         rules = {item.id for item in check(store) if isinstance(item, Finding) and at_least(item.severity, "warn")}
@@ -85,7 +85,7 @@ def test_rows_beside_queues_in_files_follow_the_log_as_well(golden, tmp_path):
     made_rocksdb.binding()
     root = Path(shutil.copytree(golden("combine-5.5.1"), tmp_path / "store"))
     with open_store(root) as store:
-        entries = [store.file_topics()[topic][0].entry(40) for topic in ("TopicA", "TopicB", "orders")]
+        entries = [store.queues.used_files()[topic][0].entry(40) for topic in ("TopicA", "TopicB", "orders")]
     (log,) = (root / "commitlog").iterdir()
     data = bytearray(log.read_bytes())
     for entry in entries:

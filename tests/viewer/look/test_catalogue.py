@@ -143,7 +143,7 @@ def test_findings_and_plans_are_looked_up_by_their_templates(
     BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
         *results, summary = check(store)
-        planned = plan(store, "5.5" if store.rocksdb_queues is not None else "5.3")
+        planned = plan(store, "5.5" if store.queues.rocksdb is not None else "5.3")
     assert isinstance(summary, Summary)
     texts: list[object] = []
     for finding in (finding for finding in results if isinstance(finding, Finding)):

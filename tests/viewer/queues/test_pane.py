@@ -254,7 +254,7 @@ def test_queues_in_a_rocksdb_are_shown_as_those_in_files(qapp, golden) -> None:
         assert int.from_bytes(raw[:8], "big") == row.physical_offset
         end = source.row(source.end - 1)
         assert isinstance(end, QueueEdgeRow)
-        assert (end.room, end.queue_offset) == (None, session.snapshot.find_queue("TopicA", 2).max_offset)
+        assert (end.room, end.queue_offset) == (None, session.snapshot.queues.find("TopicA", 2).max_offset)
 
     on_store(qapp, QueuesPane, golden("rocks-5.5.1"), drive)
 

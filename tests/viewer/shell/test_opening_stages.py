@@ -12,6 +12,7 @@ import pytest
 from panes import wait_until
 from PySide6.QtWidgets import QWidget
 
+from engine.inspection.queue_folders import QueueFolders
 from engine.inspection.snapshot import StoreSnapshot
 from viewer.log import pane as log_pane
 from viewer.runtime import survey as survey_module
@@ -123,9 +124,9 @@ def test_concurrent_listings_of_queues_are_shared(golden: Golden, monkeypatch: p
     from engine.inspection import open_store
 
     listed: list[int] = []
-    real = StoreSnapshot._list_topics
+    real = QueueFolders._list
     monkeypatch.setattr(
-        StoreSnapshot, "_list_topics", lambda self, known_values: (listed.append(1), real(self, known_values))[1]
+        QueueFolders, "_list", lambda self, known_readers: (listed.append(1), real(self, known_readers))[1]
     )
     with open_store(golden("broker-orders")) as store:
         assert store.log.known_end is None

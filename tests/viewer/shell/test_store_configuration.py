@@ -186,7 +186,7 @@ def test_a_copy_with_the_live_stores_configuration_is_read_alone(
         assert await window.settled()
         session = window.session
         assert session is not None
-        assert session.snapshot.log_folders == (copy / "commitlog",)
+        assert session.snapshot.commit_log.folders == (copy / "commitlog",)
         assert any("leads to another store" in note for note in session.snapshot.notes)
         for view in ("queue", "index", "positions", "findings", "groups", "config", "space", "lab"):
             window.show_view(view)

@@ -54,7 +54,7 @@ def test_the_examples_answer_like_a_recount_in_python(name: str, golden: Any, tm
         units = [item for item in store.log.walk() if isinstance(item, Unit) and not item.stale]
         entries = {
             (topic, queue_id, entry.queue_offset): entry.physical_offset
-            for topic, queues in store.queues_by_topic().items()
+            for topic, queues in store.queues.by_topic().items()
             for queue_id, queue in queues.items()
             for entry in queue.entries()
             if entry.state == "entry"

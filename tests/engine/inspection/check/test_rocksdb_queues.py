@@ -211,8 +211,8 @@ def test_a_log_that_lost_its_tail_cuts_the_ends_as_a_broker_does(root, offset):
     findings = checked(root)
     assert findings["CL11"].evidence["expected"] == END
     with open_store(root) as store:
-        store.settle_log_end()
-        queues = store.queues_by_topic()
+        store.commit_log.settle_end()
+        queues = store.queues.by_topic()
         assert {
             f"{topic}/{number}": queue.max_offset for topic, by_id in queues.items() for number, queue in by_id.items()
         } == ends(plan)

@@ -117,7 +117,7 @@ def test_without_any_index_no_key_leads_anywhere_unless_the_broker_builds_none(s
     assert only_result(path, put["msgId"]).verdict == "notInIndex"
     config, _ = from_mapping({"messageIndexEnable": "false"})
     with open_store(path, config) as store:
-        store.settle_log_end()
+        store.commit_log.settle_end()
         (result,) = where(store, put["msgId"])
     assert result.verdict == "found"
     assert {route.verdict for route in result.routes if route.by in {"key", "uniqueKey"}} <= {"unknown"}
