@@ -54,6 +54,7 @@ from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import WelcomePage, unpacked, welcome_page
 from viewer.shell.window_theme import WindowTheme
 from viewer.shell.workspace import Workspace
+from viewer.widgets.focus import in_reading_order, set_reading_order
 from viewer.widgets.record_state import StateLine
 
 if TYPE_CHECKING:
@@ -358,6 +359,10 @@ class MainWindow(QMainWindow):
         self.window_theme.apply_to(page)
         self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
+        set_reading_order(page)
+        first_part = next(in_reading_order(page), None)
+        if first_part is not None:
+            first_part.setFocus()
         self.strip.show_store("")
         self.setWindowTitle("Storescope")
         self.storeNamed.emit()

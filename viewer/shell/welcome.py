@@ -1,4 +1,4 @@
-"""The welcome page: a place to drop a store, recent stores with their state, samples, keys.
+"""The welcome page: four cards. Recent stores with their state, sample stores, stores on other machines, guides.
 
 The state of a store is remembered when its window leaves it.
 """
@@ -21,13 +21,12 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from engine import __version__
 from engine.ssh.address import is_ssh_address
 from viewer.look.assets import app_pixmap, tr, tr_plural, words
 from viewer.look.formats import moment
-from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, follow, px, theme
+from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, px, theme
 from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime.settings import RecentStore, Settings
 from viewer.runtime.store_session import StoreSession
@@ -55,8 +54,10 @@ if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
 
-WIDTH, LEFT, LOW = 1216, 772, 800
-ICONS = {"cluster": "cluster", "ssh": "open", "tour": "tour", "lab": "lab", "help": "file"}
+WIDTH, LOW = 1216, 800
+CARD_MARGINS = (16, 12, 16, 10)
+MAX_RECENT = 4
+"""How many recent stores the page lists. File ▸ Open recent has more."""
 MONTHS = (
     words("January"),
     words("February"),
@@ -95,30 +96,31 @@ class Logo(QWidget):
         QPainter(self).drawPixmap(0, 0, app_pixmap(self.width()))
 
 
-class DropZone(QWidget):
-    """The dashed field for dropping a directory. The window accepts drops anywhere; this field tells the user so."""
+class DropZone(Card):
+    """The card on which a store is dropped. The window accepts drops anywhere; this card shows it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *parts: QWidget) -> None:
+        super().__init__(*parts, None, gap=0, pad=1)
         self.setObjectName("welcome.drop")
         self.setAccessibleName(tr("Drop a store directory here"))
         self.hot = False
-        follow(self, self.update)
 
     def set_hot(self, hot: bool) -> None:
-        """Highlight the field while something is dragged over the window."""
+        """Highlight the card while something is dragged over the window."""
         self.hot = hot
         self.update()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paint background and dashes."""
-        p = QPainter(self)
-        p.setRenderHint(QPainter.RenderHint.Antialiasing)
-        pen = QPen(C("accent", 1.0 if self.hot else 0.7), 2.5 if self.hot else 1.5, Qt.PenStyle.CustomDashLine)
-        pen.setDashPattern([5, 4])
-        p.setPen(pen)
-        p.setBrush(C("select" if self.hot else "pane"))
-        p.drawRoundedRect(QRectF(1, 1, self.width() - 2, self.height() - 2), 8, 8)
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the card, and dashes around it while something is dragged over the window."""
+        super().paintEvent(event)
+        if self.hot:
+            p = QPainter(self)
+            p.setRenderHint(QPainter.RenderHint.Antialiasing)
+            pen = QPen(C("accent"), 2.5, Qt.PenStyle.CustomDashLine)
+            pen.setDashPattern([5, 4])
+            p.setPen(pen)
+            p.setBrush(C("select"))
+            p.drawRoundedRect(QRectF(self.rect()).adjusted(1.5, 1.5, -1.5, -1.5), 6, 6)
 
 
 class MiniLine(QWidget):
@@ -127,7 +129,7 @@ class MiniLine(QWidget):
     def __init__(self, shares: Sequence[float], errors: bool) -> None:
         super().__init__()
         self._shares, self._errors = shares, errors
-        self.setFixedSize(px(220), px(14))
+        self.setFixedSize(px(150), px(14))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Paint the topics from left to right, largest first."""
@@ -194,7 +196,7 @@ class ChoosablePart(QWidget):
 
 
 class WelcomePage(QScrollArea):
-    """The page that a window without a store shows.
+    """The page that a window without a store shows: four cards.
 
     ``storeChosen(path)``, ``sampleChosen(sample)``, ``openRequested()``, ``clearRequested()``, ``pinRequested(path)``,
     ``clusterRequested()`` for a running broker, ``sshRequested()`` for a store on another machine, ``tourRequested()``,
@@ -218,7 +220,7 @@ class WelcomePage(QScrollArea):
         self.setAccessibleName(tr("Welcome"))
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setWidgetResizable(True)
-        self.drop = DropZone()
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its parts have the focus; it scrolls to them
         ground = ThemedPanel("window")
         outer = QHBoxLayout(ground)
         outer.setContentsMargins(px(24), 0, px(24), 0)
@@ -238,101 +240,118 @@ class WelcomePage(QScrollArea):
             "text2",
             wrap=True,
         )
-        layout.addWidget(row(Logo(72), column(Label("Storescope", 28, "text", 600), title, gap=2), gap=20))
-        layout.addSpacing(px(28))
-        left_column = column(self._drop_zone(), 4, self._elsewhere(), 12, *self._recent(recent), None, gap=8)
-        middle = QHBoxLayout()
-        middle.setSpacing(px(32))
-        middle.addWidget(left_column, LEFT)
-        middle.addWidget(self._right(samples), WIDTH - LEFT - 32)
-        layout.addLayout(middle, 1)
-        layout.addSpacing(px(16))
-        layout.addWidget(self._keys())
+        promise = Label(
+            tr("Opening only reads. It takes no lock and creates no file, and it does not disturb a running broker."),
+            13,
+            "ok",
+            500,
+            wrap=True,
+        )
+        words_ = column(Label("Storescope", 28, "text", 600), title, promise, gap=2)
+        layout.addWidget(row(Logo(72), words_, gap=20))
+        layout.addSpacing(px(24))
+        self.drop = self._own_stores(recent)
+        cards = QGridLayout()
+        cards.setSpacing(px(16))
+        for number, card in enumerate((self.drop, self._samples(samples), self._elsewhere(), self._guides())):
+            cards.addWidget(card, number // 2, number % 2)
+        cards.setColumnStretch(0, 1)
+        cards.setColumnStretch(1, 1)
+        layout.addLayout(cards)
+        layout.addStretch(1)
         self.setWidget(ground)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use smaller margins in a low window."""
         super().resizeEvent(event)
         is_low = self.height() < px(LOW)
-        self._body.setContentsMargins(0, px(20 if is_low else 56), 0, px(12 if is_low else 24))
+        self._body.setContentsMargins(0, px(16 if is_low else 56), 0, px(12 if is_low else 24))
 
-    def _drop_zone(self) -> QWidget:
+    def _own_stores(self, recent: Sequence[RecentStore]) -> DropZone:
+        """The card of the user's own stores: open one, or choose one that was open before."""
         button = Button(tr("Open a store…"), "primary")
         button.setObjectName("welcome.open")
         button.clicked.connect(self.openRequested)
-        drop_words = column(
-            Label(tr("Drop a store directory here"), 18, "text", 600),
-            Label(tr("or any directory above it, a single commitlog folder, one file, a copied tail"), 13, "text2"),
-            gap=1,
-        )
-        promise = row(
-            Glyph("lock", "ok", 16),
-            Label(
-                tr(
-                    "Opening only reads. It takes no lock and creates no file, and it does not disturb a running "
-                    "broker."
-                ),
-                13,
-                "ok",
-                500,
+        invitation = Label(
+            tr(
+                "Or drop a store directory anywhere in this window: also a directory above it, "
+                "a single commitlog folder, one file, a copied tail."
             ),
-            None,
-            gap=8,
+            12,
+            "text2",
+            wrap=True,
         )
-        self.drop.setMinimumHeight(px(116))
-        layout = QVBoxLayout(self.drop)
-        layout.setContentsMargins(px(28), px(20), px(28), px(18))
-        layout.setSpacing(px(8))
-        layout.addWidget(row(Glyph("open", "accent", 28), 4, drop_words, None, button, Key("Ctrl O"), gap=10))
-        layout.addWidget(promise)
-        return self.drop
+        line = row(invitation, gap=16)
+        line.box.setStretch(0, 1)
+        if recent:
+            clear = Link(tr("Clear the list"), 12)
+            clear.setObjectName("welcome.clear")
+            clear.setToolTip(tr("Pinned stores stay"))
+            clear.clicked.connect(self.clearRequested)
+            line.box.addWidget(clear, 0, Qt.AlignmentFlag.AlignBottom)
+        head = _card_head("open", tr("Your stores"), Key("Ctrl O"), button)
+        introduction = column(head, line, gap=6, margins=CARD_MARGINS)
+        rows: list[QWidget] = [self._recent_store(store) for store in recent[:MAX_RECENT]]
+        if not rows:
+            note = Label(tr("Stores that you open appear here, with their last state."), 12, "text3", wrap=True)
+            rows = [row(note, margins=(16, 10, 16, 10))]
+        return DropZone(introduction, *_with_lines(rows))
 
-    def _elsewhere(self) -> QWidget:
-        """The two cards for what is not on this disk."""
-        cards = (
-            (
-                "cluster",
-                tr("A running broker…"),
-                tr("Its queues, groups and lag, read-only"),
-                self.clusterRequested,
+    def _samples(self, samples: Sequence[Sample]) -> Card:
+        """The card of stores to try things on."""
+        rows = []
+        for sample in samples:
+            chip = Chip(sample.state, tr(sample.word))
+            name = f"welcome.sample.{sample.name}"
+            pick = _choosable_row(name, tr(sample.title), tr(sample.text), chip)
+            pick.picked.connect(lambda sample=sample: self.sampleChosen.emit(sample))
+            rows.append(pick)
+        rows.append(
+            self._row(
+                "lab",
+                tr("Make a lab store"),
+                tr("Put messages, cut its power; your stores are not touched"),
+                self.labRequested,
+            )
+        )
+        return _card("lab", tr("Sample stores"), *rows)
+
+    def _elsewhere(self) -> Card:
+        """The card for what is not on this disk."""
+        return _card(
+            "cluster",
+            tr("On other machines"),
+            self._row(
+                "cluster", tr("A running broker…"), tr("Its queues, groups and lag, read-only"), self.clusterRequested
             ),
-            (
+            self._row(
                 "ssh",
                 tr("A store on another machine…"),
                 tr("Over ssh; nothing is copied, only reads"),
                 self.sshRequested,
             ),
         )
-        pair = row(*(self._card(*card) for card in cards), gap=12)
-        for number in range(len(cards)):
-            pair.box.setStretch(number, 1)
-        return pair
+
+    def _guides(self) -> Card:
+        """The card for newcomers."""
+        return _card(
+            "tour",
+            tr("New here?"),
+            self._row("help", tr("What each view is for"), tr("One page a view, with pictures"), self.helpRequested),
+            self._row(
+                "tour",
+                tr("Guided tour"),
+                tr("4 minutes: a message, a key, a loss, a power cut"),
+                self.tourRequested,
+            ),
+        )
 
     @staticmethod
-    def _card(name: str, title: str, text: str, chosen: SignalInstance) -> Card:
-        """A card with an icon, a title and a sentence, that a click or Enter chooses."""
-        texts = column(Label(title, 13, "text", 600), Label(text, 12, "text2", wrap=True), gap=2)
-        line = row(Glyph(ICONS[name], "accent", 20), texts, gap=10, margins=(14, 10, 14, 10))
-        line.box.setStretch(1, 1)
-        pick = ChoosablePart(line)
-        pick.setObjectName(f"welcome.{name}")
-        pick.setAccessibleName(f"{title}, {text}")
-        pick.picked.connect(chosen)
-        return Card(pick, pad=1)
-
-    def _recent(self, recent: Sequence[RecentStore]) -> list[QWidget]:
-        if not recent:
-            words_ = Label(tr("Stores that you open appear here, with their last state."), 13, "text2", wrap=True)
-            return [row(Label(tr("Recent"), 15, "text", 600), None), Card(words_, pad=16)]
-        clear = Link(tr("Clear"), 12)
-        clear.setObjectName("welcome.clear")
-        clear.clicked.connect(self.clearRequested)
-        parts: list[QWidget] = []
-        for number, store in enumerate(recent[:6]):
-            if number:
-                parts.append(Hairline())
-            parts.append(self._recent_store(store))
-        return [row(Label(tr("Recent"), 15, "text", 600), None, clear), Card(*parts, gap=0, pad=1)]
+    def _row(name: str, title: str, text: str, request: SignalInstance) -> ChoosablePart:
+        """A row of a card that emits ``request``."""
+        pick = _choosable_row(f"welcome.{name}", title, text)
+        pick.picked.connect(request)
+        return pick
 
     def _recent_store(self, store: RecentStore) -> QWidget:
         is_there = is_ssh_address(store.path) or Path(store.path).exists()
@@ -346,59 +365,45 @@ class WelcomePage(QScrollArea):
                 chips.append(Chip("warn", tr_plural("{n:,} warning", "{n:,} warnings", n=store.warnings)))
             if store.word and store.state != "live":  # only an open store knows whether a broker runs
                 chips.append(Chip(store.state or "chat", tr(store.word)))
-        name = Label(store.name, 15, "text" if is_there else "disabled", 600)
+        name = Label(store.name, 13, "text" if is_there else "disabled", 600)
         pin = ToolButton("pin", tr("Unpin") if store.pinned else tr("Pin to the top"), checkable=True)
         pin.setObjectName(f"welcome.pin.{store.path}")
         pin.setChecked(store.pinned)
         pin.clicked.connect(lambda: self.pinRequested.emit(store.path))
-        head = row(name, *chips, None, Label(_when(store.when), 12, "text3"), pin, gap=8)
-        path = ElidedLine(_short_home(store.path), 12, "text3", code=True, middle=True)
-        line = row(path, None, MiniLine(store.shares, store.errors > 0), gap=8) if is_there else row(path, None)
         facts_text = counted(*store.facts) if any(store.facts) else ""
-        facts = ElidedLine(facts_text if is_there else tr("not there any more"), 12, "text2" if is_there else "text3")
-        pick = ChoosablePart(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), is_there)
+        facts = Label(facts_text if is_there else tr("not there any more"), 12, "text2" if is_there else "text3")
+        head = row(name, *chips, None, facts, gap=8)
+        path = ElidedLine(_short_home(store.path), 12, "text3", code=True, middle=True)
+        line_of_topics = [MiniLine(store.shares, store.errors > 0)] if is_there else []
+        line = row(path, None, *line_of_topics, Label(_when(store.when), 12, "text3"), gap=12)
+        pick = ChoosablePart(row(column(head, line, gap=3), pin, gap=10, margins=(16, 9, 12, 9)), is_there)
         pick.setObjectName(f"welcome.recent.{store.path}")
         pick.setAccessibleName(f"{store.name}, {store.path}, {facts_text}")
         pick.picked.connect(lambda: self.storeChosen.emit(store.path))
         return pick
 
-    def _right(self, samples: Sequence[Sample]) -> QWidget:
-        parts: list[QWidget | int | None] = [Label(tr("Samples"), 15, "text", 600)]
-        for sample in samples:
-            head = row(Label(tr(sample.title), 13, "text", 600), Chip(sample.state, tr(sample.word)), None, gap=8)
-            pick = ChoosablePart(
-                column(head, Label(tr(sample.text), 12, "text2", wrap=True), gap=4, margins=(14, 10, 14, 10))
-            )
-            pick.setObjectName(f"welcome.sample.{sample.name}")
-            pick.setAccessibleName(f"{tr(sample.title)}, {tr(sample.text)}")
-            pick.picked.connect(lambda sample=sample: self.sampleChosen.emit(sample))
-            parts.append(Card(pick, pad=1))
-        if not samples:
-            parts.append(Card(Label(tr("No sample store is installed."), 12, "text2"), pad=14))
-        parts += [6, Label(tr("First steps"), 15, "text", 600)]
-        steps = (
-            ("tour", tr("Guided tour"), tr("4 minutes: a message, a key, a loss, a power cut"), self.tourRequested),
-            (
-                "lab",
-                tr("Make a lab store"),
-                tr("Put messages, cut its power; your stores are not touched"),
-                self.labRequested,
-            ),
-            ("help", tr("What each view is for"), tr("One page a view, with pictures"), self.helpRequested),
-        )
-        parts += [self._card(*step) for step in steps]
-        return column(*parts, None, gap=10)
 
-    def _keys(self) -> QWidget:
-        keys = (
-            ("Ctrl O", tr("open")),
-            ("Ctrl G", tr("go to")),
-            ("Ctrl Shift P", tr("all commands")),
-            ("?", tr("keys")),
-        )
-        parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in keys]
-        foot = tr("Storescope {version} · storescope --help does the same in a terminal", version=__version__)
-        return row(*parts, None, Label(foot, 12, "text3"), gap=18)
+def _card_head(icon_name: str, title: str, *tools: QWidget) -> QWidget:
+    return row(Glyph(icon_name, "accent", 20), Label(title, 15, "text", 600), None, *tools, gap=10)
+
+
+def _card(icon_name: str, title: str, *rows: QWidget) -> Card:
+    """Return a card with a title and rows that a click or Enter chooses."""
+    head = row(_card_head(icon_name, title), margins=CARD_MARGINS)
+    return Card(head, *_with_lines(rows), None, gap=0, pad=1)
+
+
+def _with_lines(rows: Sequence[QWidget]) -> list[QWidget]:
+    """Return the rows with a hairline above each."""
+    return [part for row_ in rows for part in (Hairline(), row_)]
+
+
+def _choosable_row(name: str, title: str, text: str, *marks: QWidget) -> ChoosablePart:
+    head = row(Label(title, 13, "text", 600), *marks, None, gap=8)
+    pick = ChoosablePart(column(head, Label(text, 12, "text2", wrap=True), gap=2, margins=(16, 9, 16, 9)))
+    pick.setObjectName(name)
+    pick.setAccessibleName(f"{title}, {text}")
+    return pick
 
 
 def _when(ms: int) -> str:

@@ -6,11 +6,13 @@ import time
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from viewer.runtime.settings import RecentStore
 from viewer.shell import welcome
 from viewer.shell.welcome import WelcomePage, remember_store, samples, unpacked
+from viewer.widgets.basics import Card
 
 
 @pytest.fixture
@@ -34,12 +36,12 @@ def test_recent_stores_and_samples_are_chosen_by_key_except_missing_ones(page, q
     assert chosen == [str(tmp_path), sample.name]
 
 
-def test_a_running_broker_another_machine_and_the_first_steps_are_cards(page, qtbot):
+def test_a_running_broker_another_machine_and_the_first_steps_are_rows(page, qtbot):
     chosen = []
-    for name in ("cluster", "ssh", "tour", "lab", "help"):
+    for name in ("cluster", "ssh", "help", "tour", "lab"):
         getattr(page, f"{name}Requested").connect(lambda name=name: chosen.append(name))
         qtbot.keyClick(page.findChild(QWidget, f"welcome.{name}"), Qt.Key.Key_Space)
-    assert chosen == ["cluster", "ssh", "tour", "lab", "help"]
+    assert chosen == ["cluster", "ssh", "help", "tour", "lab"]
 
 
 def test_a_sample_is_unpacked_once_and_completely(tmp_path):
@@ -72,3 +74,30 @@ def test_a_store_is_remembered_after_its_survey(run, window, golden):
     (item, *_) = window.settings.recent
     assert item.path == str(window.session.path)
     assert item.facts[0] == window.session.survey.log_bytes
+
+
+def test_the_page_is_four_cards_and_fits_a_small_window(qtbot, tmp_path):
+    """It had eleven cards in two columns and a line of keys, so nobody saw where to begin."""
+    recent = [RecentStore(str(tmp_path / str(number)), f"store-{number}", 0) for number in range(9)]
+    page = WelcomePage(recent, samples())
+    qtbot.addWidget(page)
+    page.resize(1280, 660)
+    page.show()
+    cards = [part for part in page.findChildren(Card) if part.isVisible()]
+    assert len(cards) == 4
+    assert page.verticalScrollBar().maximum() == 0
+    assert len([part for part in page.findChildren(QWidget) if part.objectName().startswith("welcome.recent.")]) == 4
+
+
+def test_the_first_part_has_the_focus_and_tab_reaches_every_row(run, window):
+    """The focus stood on the page itself, where nothing showed it."""
+    window.show()
+    window.show_welcome()
+    page = window.findChild(WelcomePage, "welcome")
+    assert window.focusWidget().objectName() == "welcome.open"
+    names = set()
+    for _ in range(20):
+        QTest.keyClick(window.focusWidget(), Qt.Key.Key_Tab)
+        names.add(window.focusWidget().objectName())
+    assert names >= {f"welcome.{name}" for name in ("cluster", "ssh", "help", "tour", "lab", "sample.orders")}
+    assert page.objectName() not in names
