@@ -39,9 +39,12 @@ class FindingHistogramModel(HistogramModel):
         super().clear(words)
 
     def take(self, data: HistogramData) -> None:
-        """Take the bars of the log."""
+        """Take the bars of the log. The whole time stays shown while the log grows."""
+        was_whole = not self.is_zoomed
         self.log = data
         super().take(self._count())
+        if was_whole:
+            self.show_all()
 
     def set_findings(self, findings: Sequence[Finding]) -> None:
         """Set the findings."""

@@ -44,6 +44,22 @@ def test_a_finding_is_in_the_bar_of_the_log_that_holds_its_place(themed_app):
     assert model.bars() == []
 
 
+def test_the_whole_time_stays_shown_while_the_log_is_still_read(themed_app):
+    """The strip kept the time of the first bars that were read. Findings behind it were in no bar, and the strip stood
+    empty.
+    """
+    model = FindingHistogram("histogram").finding_model
+    model.set_findings(FINDINGS)
+    bars = log_bars()
+    model.take(HistogramData(1000, [1000], ["T"], [[1]], [[1]], [100], [300], [-1], [-1]))
+    model.take(bars)
+    assert (model.begin, model.end) == (1000, 10_000)
+    assert len(model.bars()) == 2
+    model.show(9000, 9500)
+    model.take(bars)
+    assert (model.begin, model.end) == (9000, 9500), "a chosen part stays"
+
+
 def test_a_brushed_time_leaves_out_the_findings_of_another_time(themed_app):
     histogram = FindingHistogram("histogram").finding_model
     histogram.take(log_bars())
