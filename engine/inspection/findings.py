@@ -47,7 +47,8 @@ from engine.inspection.check import transactions as check_transactions
 from engine.inspection.check import unfitting_queues as check_unfitting
 from engine.inspection.check.consequences import QueueConsequences
 from engine.inspection.check.index import IndexCheck
-from engine.inspection.check.log import LogCheck, OtherFile
+from engine.inspection.check.log import LogCheck
+from engine.inspection.check.log_files import OtherFile
 from engine.inspection.check.next_start import StartEffects, agree
 from engine.inspection.check.priorities import PriorityPlaces
 from engine.inspection.check.queues import QueueCheck

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.codec.message import Unit
-from engine.inspection.check.log import LogCheck, OtherFile
+from engine.inspection.check.log import LogCheck
+from engine.inspection.check.log_files import OtherFile
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
