@@ -65,6 +65,7 @@ MAX_UNITS = 100_000
 """Maximum number of messages in one damaged place; a place with more is left as it is."""
 MAX_DAMAGE_BYTES = 256 << 20
 MAX_LIGHT_ENTRIES = 64
+_SYS_FLAG_AT = 36
 _BODY_LENGTH_AT = 84
 """Position of BODYLEN in a unit with IPv4 hosts: fields before it can be told from queue entry and neighbours."""
 _CRC_SPAN = range(8, 12)
@@ -614,8 +615,11 @@ class _LogMender:
 
     def _rewrite(self, unit: Unit, lost: LostUnit, why: str) -> bool:
         """Write the fields of a unit as ``lost`` says them; returns False if nothing can or has to be changed."""
-        mended = _encoded(unit, lost, unit.store_timestamp, has_entry=True)
         raw = self._log.read(unit.offset, unit.size)
+        following = self._following(unit.end)
+        if isinstance(following, Unit):
+            unit = _with_hosts_as_long(unit, raw, following.store_timestamp)
+        mended = _encoded(unit, lost, unit.store_timestamp, has_entry=True)
         if mended is None or len(mended) != len(raw) or mended == raw:
             return False
         changed = [position for position, (old, new) in enumerate(zip(raw, mended, strict=True)) if old != new]
@@ -718,6 +722,21 @@ def _encoded(unit: Unit, lost: LostUnit, store_timestamp: int, *, has_entry: boo
         return None
     is_same = decoded.body == unit.body and decoded.crc == "ok" and not decoded.stale
     return data if is_same and (decoded.properties_raw == unit.properties_raw or sealed) else None
+
+
+def _with_hosts_as_long(unit: Unit, raw: bytes, time_after: int) -> Unit:
+    """Return the unit with the long address in place of the short one, and the other way round, if only so its store
+    time fits that of the next unit: with overwritten flags both have the same length.
+    """
+    hosts = unit.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6)
+    if hosts not in (BORN_HOST_V6, STORE_HOST_V6) or abs(unit.store_timestamp - time_after) <= _CLOCK_TOLERANCE_MS:
+        return unit
+    flags = (unit.sys_flag ^ (BORN_HOST_V6 | STORE_HOST_V6)) & 0xFFFF_FFFF
+    try:
+        other = decode(raw[:_SYS_FLAG_AT] + flags.to_bytes(4, "big") + raw[_SYS_FLAG_AT + 4 :], base=unit.offset)
+    except CorruptUnit:
+        return unit
+    return other if abs(other.store_timestamp - time_after) <= _CLOCK_TOLERANCE_MS else unit
 
 
 def _light_properties(numbers: Mapping[str, int]) -> dict[str, str]:

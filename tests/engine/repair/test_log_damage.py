@@ -77,6 +77,22 @@ def test_overwritten_fields_are_put_right(root, store, position, data, verified)
     assert not repair.costs if verified else "cannot be verified" in repair.costs
 
 
+def test_the_address_of_the_producer_stays_the_long_one(golden, tmp_path):
+    """The overwritten flags said that the broker's address is the long one, not the producer's. The repair kept that:
+    the message had a store time of 1970, and a wrong producer.
+    """
+    root = shutil.copytree(golden("ipv6-and-unicode-5.3.3"), tmp_path / "store")
+    before = repair_rounds.units_of(root)
+    unit = next(unit for unit in before.values() if unit.sys_flag & 0x30 == 0x10 and not unit.transaction_type)
+    with open_store(root) as opened:
+        log_file = opened.log.sequence.find(unit.offset)
+        assert log_file is not None
+        patch(Path(log_file.path), unit.offset - log_file.start_offset + 36, b"\x20\x8b\xd6\xe5")
+    repair = mended(root, odd_units=(unit.offset,))
+    assert repair is not None
+    assert repair_rounds.units_of(root) == before
+
+
 def test_an_inverted_bit_of_a_body_is_put_right(root, store):
     unit = store.units[20]
     before = repair_rounds.units_of(root)
