@@ -23,6 +23,7 @@ from engine.repair import (
     batch_queues,
     compacted_queues,
     dledger_entries,
+    empty_queues,
     ext_units,
     file_lengths,
     index_entries,
@@ -305,7 +306,8 @@ def _queues_repair(store: StoreSnapshot, state: State) -> Repair | None:
     patched_files = {patch.file for repair in repairs for patch in repair.patches}
     begins = queue_begins.repair_queue_begins(store, state.findings, patched_files)
     ends = queue_ends.repair_queue_ends(store, state.findings, state.kept_to, patched_files)
-    repairs += [repair for repair in (begins, ends) if repair is not None]
+    empty = empty_queues.repair_empty_queues(store, state.findings, patched_files)
+    repairs += [repair for repair in (begins, ends, empty) if repair is not None]
     if not repairs:  # of mended entries in the second turn
         return ext_units.repair_ext_units(store, state.findings)
     if len(repairs) < 2:

@@ -380,7 +380,15 @@ CQ06 = _rule(
     "apache/rocketmq#9728",
     "apache/rocketmq#10108",
     command=PLAN,
-    kinds={"filled": Kind("note", "no action needed: a start continues in this file.", "")},
+    kinds={
+        "filled": Kind("note", "no action needed: a start continues in this file.", ""),
+        "counted": Kind(
+            "error",
+            "take the file away before a broker starts: consumers would wait for an answer at this entry, and get no "
+            "later message of the queue.",
+            f"storescope repair {STORE} --plan",
+        ),
+    },
     needs=QUEUE,
 )
 CQ08 = _rule(

@@ -10,14 +10,14 @@ DATABASES = frozenset({"DK02"})
 LOG = frozenset({"CL01", "CL02", "CL03", "CL05", "CL09"})
 ENTRIES = frozenset({"CL01", "CL06", "DL01", "DL03"})
 LOST_END = frozenset({"CL11", "CQ13"})
-QUEUES = LOST_END | {"CQ01", "CQ03", "CQ04", "CQ05", "CQ09", "CQ10", "CQ12", "CQ15", "CQ16", "RP01", "RP03"}
+QUEUES = LOST_END | {"CQ01", "CQ03", "CQ04", "CQ05", "CQ06", "CQ09", "CQ10", "CQ12", "CQ15", "CQ16", "RP01", "RP03"}
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 INDEX_ENTRIES = frozenset({"CL11", "IX01", "IX06", "IX07", "IX08", "IX10"})
 LOST_QUEUES = frozenset({"CQ10"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05", "CL11"})
 TABLES = frozenset({"CF01", "CF03", "CF04", "CF19", "CK06"})
 MISSING_FILES = frozenset({"RP02", "RP03"})
-FILES = frozenset({"CL05", "CL07", "CL12", "CQ01", "CQ06", "DK01", "IX11"})
+FILES = frozenset({"CL05", "CL07", "CL12", "CQ01", "DK01", "IX11"})
 LENGTHS = frozenset({"CL07", "CF05"})
 TOPICS = frozenset({"CF01", "CF03", "CF07", "CF19", "CQ11", "CQ14"})
 OFFSETS = frozenset({"CF02", "CF08", "CF13"})
@@ -131,7 +131,10 @@ LEFT: dict[str, Sentence] = {
     "CQ03": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ04": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ05": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
-    "CQ06": sentence("nothing has to be mended: a start continues in this file"),
+    "CQ06": sentence(
+        "a start continues in this file; where it takes zeros for an entry, only the name of this file has the queue's "
+        "numbers: let groups begin behind that entry (storescope set-offset)"
+    ),
     "CQ08": sentence("nothing has to be mended: the topic was deleted, and its messages expire with their files"),
     "CQ09": sentence("two messages of the log claim this place of the queue, or the queue has a form of its own"),
     "CQ10": sentence(

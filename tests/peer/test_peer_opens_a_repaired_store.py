@@ -133,3 +133,25 @@ def test_the_real_store_reads_on_behind_a_replaced_file(golden, tmp_path: Path, 
     }
     assert len(behind) > 100
     assert {place: repaired["entries"].get(place) for place in behind} == behind
+
+
+def test_the_real_store_has_no_entry_for_a_file_of_zeros(golden, tmp_path: Path) -> None:
+    """A start takes the first 20 bytes of a queue file of zeros for an entry. Brokers of 5.4.0 and 5.5.1 never answered
+    the pull of it.
+    """
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.5.1"), store)
+    file = store / "consumequeue/TopicA/9" / f"{0:020d}"
+    file.parent.mkdir()
+    file.write_bytes(bytes(next(store.glob("consumequeue/TopicA/0/*")).stat().st_size))
+    partner = peer.Peer("5.5.1", tmp_path)
+
+    def end_of_queue() -> int:
+        rows, death = partner.start_copy(plan_of("clean-5.5.1"), store)
+        assert not death
+        ends = [row["max"] for row in rows if row["t"] == "queue" and (row["topic"], row["queue"]) == ("TopicA", 9)]
+        return ends[-1] if ends else 0
+
+    assert end_of_queue() == 1
+    assert main(["repair", str(store), "--apply", "--yes", "--quiet"]) == 0
+    assert end_of_queue() == 0

@@ -8,6 +8,7 @@ lost its tail is one fault, too: queues, index and checkpoint that know more are
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -140,24 +141,8 @@ class QueueConsequences:
             text = sentence("Queue {name}: {what}", name=walk.name, what=oddity.description)
             findings.append(catalogue.DK01.finding(text, oddity.path, None, {"found": oddity.description}))
         last_file = files[-1] if files else None
-        if (
-            last_file
-            and last_file.start > 0
-            and last_file.size
-            and walk.end_number * walk.unit_size <= last_file.start
-            and not findings
-        ):
-            text = sentence(
-                "Queue {name}: its last file is empty and begins at {start:,}", name=walk.name, start=last_file.start
-            )
-            evidence = {"expected": sentence("at least one entry"), "found": 0, "queue": walk.name}
-            plans = [self._starts.plan(release) for release in self._starts.releases]
-            filled = all(plan is not None and plan.will_start for plan in plans)
-            light: Severity | None = "note" if self._abort else None
-            kind = "filled" if filled else ""
-            findings.append(
-                catalogue.CQ06.finding(text, last_file.path, 0, evidence, None if kind else light, kind=kind)
-            )
+        if last_file and last_file.size and walk.end_number * walk.unit_size <= last_file.start and not findings:
+            findings += self._empty_last_file(walk, last_file)
         if walk.units_before and not findings:
             path = last_file.path if last_file else None
             text = plural(
@@ -175,6 +160,47 @@ class QueueConsequences:
             )
             findings.append(catalogue.CQ01.finding(text, path, walk.first_number * walk.unit_size, evidence))
         return findings
+
+    def _empty_last_file(self, walk: QueueWalk, last_file: log_rules.LogFile) -> Iterator[Finding]:
+        """CQ06: the last file holds nothing but zeros."""
+        evidence: dict[str, Any] = {"expected": sentence("at least one entry"), "found": 0, "queue": walk.name}
+        if (walk.reader.topic, walk.reader.queue_id) in self._ending_in_zeros:
+            number = last_file.start // walk.unit_size
+            text = sentence(
+                "Queue {name}: its last file holds nothing but zeros, and a start takes the first 20 bytes for entry "
+                "{n:,}: no pull of it is answered",
+                name=walk.name,
+                n=number,
+            )
+            evidence |= {"queueOffset": number}
+            yield catalogue.CQ06.finding(text, last_file.path, 0, evidence, kind="counted")
+            return
+        if last_file.start == 0:
+            return
+        text = sentence(
+            "Queue {name}: its last file is empty and begins at {start:,}", name=walk.name, start=last_file.start
+        )
+        plans = [self._starts.plan(release) for release in self._starts.releases]
+        filled = all(plan is not None and plan.will_start for plan in plans)
+        light: Severity | None = "note" if self._abort else None
+        kind = "filled" if filled else ""
+        yield catalogue.CQ06.finding(text, last_file.path, 0, evidence, None if kind else light, kind=kind)
+
+    @cached_property
+    def _ending_in_zeros(self) -> set[tuple[str, int]]:
+        """Queues of which the next start takes zero bytes for the last entry.
+
+        Queues whose minimum the start moves behind that entry are left out: consumers are led past it.
+        """
+        plan = of_own_release(self._store, self._starts) if self._store.lock_state != "held" else None
+        if plan is None or not plan.will_start:
+            return set()
+        return {
+            (queue.topic, queue.queue_id)
+            for queue in plan.queues
+            if queue.entries_dropped < 0 and not queue.entries_added and queue.kind == "simple"
+            if queue.min_offset < queue.max_offset
+        }
 
     # -- a queue in a RocksDB
 

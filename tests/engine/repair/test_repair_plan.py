@@ -86,7 +86,7 @@ OTHER_KINDS = {
     "CF13": "a delay level, not a record of a pop",
     "CL07": "a gap that no start crosses",
     "CM03": "nothing shows how long the files are",
-    "CQ06": "a start fills the file",
+    "CQ06": "a start fills the file; see test_empty_queues",
     "CK06": "there is no .bak",
     "CQ16": "a sound row of a RocksDB",
     "CQ19": "see test_rocksdb_queues",

@@ -249,6 +249,19 @@ def test_an_empty_file_that_a_start_fills_is_no_error(check_harmed):
     assert summary.incident is None
 
 
+def test_a_file_of_zeros_that_a_start_takes_for_an_entry_is_an_error(check_harmed):
+    """A queue had one file of zeros, and the check said nothing. Consumers of the queue waited at its entry 0."""
+
+    def empty_queue(root: Path) -> None:
+        (root / "consumequeue/orders/9").mkdir()
+        states.zero_queue_file(root, "orders/9", 0)
+
+    results, summary = check_harmed("clean-4.9.8", empty_queue)
+    assert severities_and_rules(results) == ["error CQ06"]
+    assert results[0].kind == "counted"
+    assert "storescope repair" in str(summary.incident["firstSteps"])
+
+
 def test_index_files_in_another_order_of_names_are_one_finding(check_harmed):
     """The entries were reported as leading to no unit: the files were read in the order of their names together
     with the log.
