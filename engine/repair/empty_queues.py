@@ -26,7 +26,7 @@ def repair_empty_queues(
     Files in ``patched_files`` are left for later. Raises :class:`engine.errors.CannotRead` if a queue cannot be read.
     """
     reported = {finding.file for finding in findings if finding.id == "CQ06" and at_least(finding.severity, "warn")}
-    if store.kind != "store" or store.rocksdb_queues is not None or not reported:
+    if store.kind != "store" or store.queues.rocksdb is not None or not reported:
         return None
     patches = [
         patch
