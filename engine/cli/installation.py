@@ -139,7 +139,9 @@ def _machine_code() -> Iterator[Component]:
         yield Component("machine code", "cache", "problem", cause_of(error), "export NUMBA_CACHE_DIR=FOLDER")
         return
     fill = (
-        f"{len(sizes):,} files, {sum(sizes):,} bytes" if sizes else "empty: the first scan compiles, some seconds once"
+        f"{len(sizes):,} files, {sum(sizes):,} bytes"
+        if sizes
+        else "empty: the first scan compiles, some seconds once; storescope doctor --compile does it now"
     )
     yield Component("machine code", "cache", "ok", f"{folder} ({fill})")
     if os.environ.get("STORESCOPE_PLAIN") == "1":

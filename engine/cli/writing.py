@@ -72,7 +72,7 @@ def report_compilation(out: Output) -> None:
     """Report it in one line if this process has to compile machine code; measured: 5.5 to 12 s on an idle machine."""
     compiled_cache.on_first_compilation = lambda: out.say(
         "first start of this version on this machine: its machine code is compiled once, which takes about 5 to 12 "
-        "seconds, more on a busy machine"
+        "seconds, more on a busy machine (`storescope doctor --compile` compiles everything beforehand)"
     )
 
 

@@ -49,6 +49,9 @@ _DECLARED = re.compile(r"^declare [^@]*@\"?([^\"(\s]+)|^@\"?([^\"\s]+)\"? = exte
 _FREES = re.compile(r"^declare [^@]*@(NRT_MemInfo_call_dtor)\(([^)]*)\).*$", re.MULTILINE)
 
 
+SAVED_BY_NUMBA = ("compiled_query", "compiled_tally", "compiled_write")
+"""Modules whose code numba itself saves and loads: they are called seldom, or with large arrays."""
+
 _compiling = threading.RLock()
 """Held while numba or LLVM works: numba's registries are generators, and two threads that compile at once end with
 "generator already executing".
@@ -78,6 +81,19 @@ def import_compiled(module: str) -> ModuleType:
     with _compiling:
         compiled_cache.prepare()
         return importlib.import_module(f"engine.codec.{module}")
+
+
+def compile_everything(on_module: Callable[[str, int, int], None]) -> None:
+    """Compile or load the code of every module, so that nothing is compiled when it is needed.
+
+    ``on_module`` gets a module's name, its number and the number of modules before each. Raises any exception of numba
+    and LLVM.
+
+    """
+    modules = [*FUNCTIONS, *SAVED_BY_NUMBA]
+    for number, module in enumerate(modules, 1):
+        on_module(module, number, len(modules))
+        (twins if module in FUNCTIONS else import_compiled)(module)
 
 
 def build(module: str) -> Twins:
