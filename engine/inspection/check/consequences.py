@@ -722,9 +722,11 @@ def fold(
         yield from findings
         return
     others_kept = [f for f in findings if f.id not in WITNESSES]
-    beyond = any(f.id in ENTRIES for f in witnesses)
-    if explained or written or (broken and not beyond):
+    if explained or written:
         yield from others_kept
+        return
+    if not has_several and not any(f.id in ENTRIES for f in witnesses):  # only the checkpoint knows more
+        yield from findings
         return
     if broken:
         log.tail_cause = catalogue.CL11.id

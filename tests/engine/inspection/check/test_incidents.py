@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import incident_states
 import incidents
 import pytest
 from handmade_stores import HandmadeStore
@@ -193,6 +194,25 @@ def test_one_torn_unit_names_its_message(orders):
     finding = only(orders, "CL06")
     assert "1 message lost: " in finding.message
     assert finding.evidence["lost"][0]["messages"] == 1
+
+
+@pytest.mark.parametrize("abort", [False, True])
+def test_a_checkpoint_that_alone_knows_of_a_lost_end_is_reported_beside_a_torn_message(orders, abort):
+    """The log ended within a message, and only the checkpoint was an hour ahead of it. The check dropped that, and the
+    checkpoint was not corrected.
+    """
+    offset = incidents.units(orders)[-1]
+    with open_store(orders) as store:
+        unit = store.log.unit_at(offset)
+        end = store.log.max_offset
+    incidents.patch_log(orders, end, struct.pack(">iI", 300, 0xDAA320A7) + b"x" * 40)
+    incident_states.set_checkpoint(orders, physic=unit.store_timestamp + 3_600_000)
+    if abort:
+        incidents.crashed(orders)
+    findings = findings_by_rule(orders)
+    assert findings["CK02"][0].evidence["aheadMs"] == 3_600_000
+    assert findings["CL06"][0].caused_by is None
+    assert "CL11" not in findings
 
 
 def test_a_missing_log_file_names_lost_messages_and_affected_groups(orders):
