@@ -4,7 +4,7 @@
 
 Run it at rest: at a load above 1 the figures are those of the machine. It takes some minutes, and the stores of
 ``storescope bench`` are made once before that (3 GiB). Each window is offscreen, 1600 × 1000, in a process and a home
-of its own.
+of its own. Modules are compiled before, as in an installed program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench_start import start_once
+from bench_start import compile_modules, environment, start_once
 
 from engine.bench import data as bench_data
 
@@ -49,12 +49,12 @@ class Figure:
         return f"| {self.name} | {self.value:g} {self.unit} | ≤ {self.bound:g} {self.unit} | {verdict} | {self.note} |"
 
 
-def run_python(*arguments: str, **environment: str) -> str:
+def run_python(*arguments: str, **variables: str) -> str:
     """Run Python on a script and return what it prints."""
     process = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
-        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", **environment},
+        env=environment(QT_QPA_PLATFORM="offscreen", **variables),
         capture_output=True,
         text=True,
         check=False,
@@ -146,7 +146,7 @@ def following(_folder: Path, _size: int) -> Iterator[Figure]:
             "        store.put_message(Message('Orders', b'x' * 200, queue_id=0))\n"
             "        time.sleep(0.05)\n"
         )
-        writer = subprocess.Popen([sys.executable, "-c", code, str(store), "25"], cwd=ROOT)
+        writer = subprocess.Popen([sys.executable, "-c", code, str(store), "25"], cwd=ROOT, env=environment())
         try:
             time.sleep(4)
             figures = drive(store, "following")
@@ -175,6 +175,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     args = parser.parse_args()
     bench_data.healthy_store(args.folder, args.size)
+    compile_modules()
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, Python {sys.version.split()[0]}\n")
     print("| what | measured | must reach | reached | |\n|---|---|---|---|---|")
     begun = time.perf_counter()
