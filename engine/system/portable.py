@@ -202,6 +202,10 @@ def peak_memory_bytes() -> int:
     return 0
 
 
+def resident_bytes() -> int:
+    return 0
+
+
 def memory_bytes() -> int | None:
     return None
 

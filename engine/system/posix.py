@@ -300,6 +300,15 @@ def peak_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def resident_bytes() -> int:
+    """Return the memory that this process has now; 0 if unknown."""
+    try:
+        pages = int((PROC / "self" / "statm").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def memory_bytes() -> int | None:
     """Return the memory of this machine; None if unknown."""
     try:

@@ -36,6 +36,20 @@ def endless(control: Any) -> None:
         time.sleep(0.005)
 
 
+def count_until_stopped(control: Any) -> None:
+    """Emit a number every few milliseconds until stopped."""
+    number = 0
+    while not control.cancelled:
+        control.emit(number)
+        number += 1
+        time.sleep(0.005)
+
+
+def process_id(_control: Any) -> int:
+    """Return the number of this process."""
+    return os.getpid()
+
+
 def wait_in_pool(control: Any) -> None:
     """Emit a value, then wait in a thread of a pool until stopped: Python waits for such threads before it ends."""
     control.emit("waiting")

@@ -238,7 +238,7 @@ class FindingsPane(Pane):
         error_words = ""
         try:
             checked = await session.jobs.in_worker(
-                tr(CHECKING), "viewer.runtime.store_work:check", session.path, session.config
+                tr(CHECKING), "viewer.runtime.store_work:check", session.path, session.config, gives_way=True
             )
         except Cancelled:
             error_words = tr("The check was stopped.")

@@ -553,6 +553,7 @@ class UnitsPane(Pane):
         row = self.table.current_row()
         if text:
             model.offset_before_filter = row.offset if row is not None else model.offset_before_filter
+            self.times.pause()
             self.filtering.begin(text, model.log)
             return
         if self.model.filter.source is not None:

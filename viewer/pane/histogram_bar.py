@@ -63,6 +63,10 @@ class HistogramBar(QObject):
         self._filter = where
         self.feed.show(where)
 
+    def pause(self) -> None:
+        """Read no more until :meth:`show`; the bars stay."""
+        self.feed.pause()
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands of the histogram."""
         return {"view.histogram": self.toggle, "histogram.bytes": self.toggle_bytes}

@@ -103,6 +103,12 @@ class HistogramFeed(QObject):
         self._model.clear(words)
         self._strip.look_again()
 
+    def pause(self) -> None:
+        """Read no more until :meth:`show`; the bars stay."""
+        self._where = None
+        self._stop()
+        self._model.is_filling = False
+
     def _stop(self) -> None:
         self._generation += 1
         self._is_stale = False

@@ -242,9 +242,13 @@ class Jobs(QObject):
         on_items: Callable[[Any], None] | None = None,
         on_note: Callable[[str], None] | None = None,
         behind: bool = False,
+        gives_way: bool = False,
         as_it_is: bool = False,
     ) -> Any:
-        """Run ``target`` ("module:function") in the worker process, listed under ``title``; see :attr:`Job.behind`.
+        """Run ``target`` ("module:function") in the worker process, listed under ``title``.
+
+        ``behind``: see :attr:`Job.is_background`. Such work gives way to what the user waits for, and so does work that
+        ``gives_way``.
 
         The function is called as ``function(control, *args)``. ``on_items`` gets what it passes to ``control.emit``,
         ``on_note`` the text beside its progress. ``as_it_is``: it reads the store without patches, whatever the window
@@ -272,6 +276,7 @@ class Jobs(QObject):
             finish,
             None if as_it_is else self.patched,
             self.decoding_rules,
+            gives_way=behind or gives_way,
         )
         job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), is_background=behind)
         self._begin(job)

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,13 @@ PREPARING = "preparing, once on this machine"
 """Note of every request while machine code is compiled; :mod:`viewer.runtime.jobs` translates it."""
 IDLE_AFTER_S = 3.0
 """Seconds without a request after which the worker returns memory to the system."""
+RENEW_AFTER_S = 7.0
+"""Seconds after that until a large worker gives its place to a new one."""
+LARGE_BYTES = 96 << 20
+"""A fresh worker has a third of this, one with the compiler of machine code, DuckDB or pyarrow a multiple."""
+CALL, CALL_BEHIND, CANCEL, END, ITEMS, REPORT, LARGE = "call", "behind", "cancel", "end", "items", "told", "large"
+"""Kinds of frames."""
+REST_POLL_S = 0.05
 
 
 PatchedStore = tuple[Path, tuple["Patch", ...]]
@@ -84,7 +91,7 @@ class Worker:
     """The window's side of the worker.
 
     ``post`` runs a call on the loop's thread; all callbacks are called there. ``unread`` gets the files that a request
-    could not read, before the request is finished.
+    could not read, before the request is finished. A process that has become large is replaced while nothing runs.
     """
 
     def __init__(self, post: Callable[..., None], unread: Callable[[tuple[Any, ...]], object] = tuple) -> None:
@@ -136,22 +143,25 @@ class Worker:
         finished: Callable[[Any, Exception | None], None],
         patched: PatchedStore | None = None,
         decoding_rules: tuple[DecodingRule, ...] | None = None,
+        *,
+        gives_way: bool = False,
     ) -> int:
         """Request work; returns the number to cancel it by. ``patched`` is a store that it reads as patched,
-        ``decoding_rules`` decode bodies.
+        ``decoding_rules`` decode bodies. ``gives_way``: it rests while requests without this run.
         """
         self.start()
         number = next(self._numbers)
         self._requests[number] = _Request(items, on_progress, finished)
         try:
-            self._send(number, pipe_frames.pack(number, "call", target, args, patched, decoding_rules))
+            kind = CALL_BEHIND if gives_way else CALL
+            self._send(number, pipe_frames.pack(number, kind, target, args, patched, decoding_rules))
         except NotSendable as error:
             self._post(self._finish, number, None, error)
         return number
 
     def cancel(self, number: int) -> None:
         """Tell a request to stop; it ends with ``Cancelled`` or with its partial result."""
-        self._send(number, pipe_frames.pack(number, "cancel"))
+        self._send(number, pipe_frames.pack(number, CANCEL))
 
     def close(self) -> None:
         """End the process and forget what waits."""
@@ -188,15 +198,18 @@ class Worker:
             except NotSendable as error:
                 self._post(self._lost, frame.number, error)
             else:
-                self._post(self._take, frame.number, frame.kind, content)
+                if frame.kind == LARGE:
+                    self._post(self._renew, pipe)
+                else:
+                    self._post(self._take, frame.number, frame.kind, content)
 
     def _take(self, number: int, kind: str, content: tuple[Any, ...]) -> None:
         request = self._requests.get(number)
         if request is None:
             return
-        if kind == "items":
+        if kind == ITEMS:
             request.items(content[0])
-        elif kind == "told":
+        elif kind == REPORT:
             request.on_progress(*content)
         else:
             value, error, unread = content
@@ -213,6 +226,13 @@ class Worker:
         if request is not None:
             request.finished(value, error)
 
+    def _renew(self, pipe: system.PipeEnd) -> None:
+        """Replace a process that says it is large, unless there is work for it again."""
+        if pipe is self._pipe and not self._requests:
+            self._send(0, pipe_frames.pack(0, END))
+            self._process = None
+            self.start()
+
     def _died(self, pipe: system.PipeEnd) -> None:
         """Fail all requests of a process that has ended. A pipe ends before its process counts as dead."""
         if self._closed:
@@ -224,57 +244,97 @@ class Worker:
             request.finished(None, WorkerDied("The worker process ended; the work can be started again"))
 
 
-class WorkerControl:
-    """The view that a function in the worker has of its request: when to stop, and where to send results."""
+class FrontRequests:
+    """Counts the running requests that do not give way."""
 
-    def __init__(self, number: int, send: Callable[[bytes], None]) -> None:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._none = threading.Event()
+        self._none.set()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Count a request while it runs."""
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    def _add(self, number: int) -> None:
+        with self._lock:
+            self._count += number
+            if self._count:
+                self._none.clear()
+            else:
+                self._none.set()
+
+    def wait(self, stop: threading.Event) -> None:
+        """Wait until none runs, or until ``stop`` is set."""
+        while not self._none.wait(REST_POLL_S) and not stop.is_set():
+            pass
+
+
+class WorkerControl:
+    """The view that a function in the worker has of its request: when to stop, and where to send results.
+
+    With ``front_requests`` the work gives way: it rests while they run.
+    """
+
+    def __init__(self, number: int, send: Callable[[bytes], None], front_requests: FrontRequests | None = None) -> None:
         self.stop = threading.Event()
         self._number, self._send = number, send
+        self._front_requests = front_requests
         self._last_report = 0.0
 
     @property
     def cancelled(self) -> bool:
-        """True when the work must stop; check every few milliseconds."""
+        """True when the work must stop; check every few milliseconds. Work that gives way may rest here."""
+        if self._front_requests is not None:
+            self._front_requests.wait(self.stop)
         return self.stop.is_set()
 
     def check(self) -> None:
         """Raise if the request must stop."""
-        if self.stop.is_set():
+        if self.cancelled:
             raise Cancelled
 
     def emit(self, items: object) -> None:
         """Send results; batch small ones. Raises :class:`NotSendable`."""
-        self._send(pipe_frames.pack(self._number, "items", items))
+        self._send(pipe_frames.pack(self._number, ITEMS, items))
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress."""
         now = time.monotonic()
         if now - self._last_report >= REPORT_EVERY:
             self._last_report = now
-            self._send(pipe_frames.pack(self._number, "told", done, total, note))
+            self._send(pipe_frames.pack(self._number, REPORT, done, total, note))
 
     def tell(self, note: str) -> None:
         """Send ``note`` at once, for work whose progress is unknown."""
         self._last_report = time.monotonic()
-        self._send(pipe_frames.pack(self._number, "told", 0.0, None, note))
+        self._send(pipe_frames.pack(self._number, REPORT, 0.0, None, note))
 
 
 class _IdleWork:
     """Work for idle times, done when no request has come for :data:`IDLE_AFTER_S`.
 
-    Beside a running broker requests follow one another, and nothing is done between them. The first time it compiles
-    the text search, so that the first filter on a machine does not wait for a compiler. Then it returns memory to the
-    system.
+    Beside a running broker requests follow one another, and nothing is done between them. It returns memory to the
+    system. If the process is still large some seconds later, ``on_large`` is called.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_large: Callable[[], None]) -> None:
+        self._on_large = on_large
         self._timer: threading.Timer | None = None
-        self._search_is_prepared = False
 
     def begin(self) -> None:
         """Start the timer: no request is running."""
+        self._start_timer(IDLE_AFTER_S, self._give_back)
+
+    def _start_timer(self, seconds: float, work: Callable[[], None]) -> None:
         self.put_off()
-        self._timer = timer = threading.Timer(IDLE_AFTER_S, self._give_back)
+        self._timer = timer = threading.Timer(seconds, work)
         timer.daemon = True
         timer.start()
 
@@ -284,12 +344,15 @@ class _IdleWork:
             self._timer.cancel()
 
     def _give_back(self) -> None:
-        if not self._search_is_prepared:
-            self._search_is_prepared = True
-            with contextlib.suppress(Exception):  # without a compiler plain Python searches
-                importlib.import_module("engine.codec.block_texts").prepare()
+        timer = self._timer
         memory.give_back()
         memory.give_back_code()
+        if timer is self._timer:  # no request has come meanwhile
+            self._start_timer(RENEW_AFTER_S, self._report_size)
+
+    def _report_size(self) -> None:
+        if system.resident_bytes() > LARGE_BYTES:
+            self._on_large()
 
 
 def serve(pipe: system.PipeEnd) -> None:
@@ -298,12 +361,14 @@ def serve(pipe: system.PipeEnd) -> None:
     stand_back()
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
-    idle_work = _IdleWork()
+    front_requests = FrontRequests()
     preparing = False
 
     def send(frame: bytes) -> None:
         with lock, contextlib.suppress(OSError):
             pipe.send_bytes(frame)
+
+    idle_work = _IdleWork(lambda: send(pipe_frames.pack(0, LARGE)))
 
     def tell_compiling(begins: bool) -> None:
         """Notify all pending requests that compiling has begun or ended."""
@@ -321,17 +386,21 @@ def serve(pipe: system.PipeEnd) -> None:
                 control.stop.set()  # work that waits in a pool's thread keeps a process from ending
             return
         number = frame.number
-        if frame.kind == "cancel":
+        if frame.kind == END:
+            return
+        if frame.kind == CANCEL:
             if number in controls:
                 controls[number].stop.set()
             continue
-        control = controls[number] = WorkerControl(number, send)
+        gives_way = frame.kind == CALL_BEHIND
+        control = controls[number] = WorkerControl(number, send, front_requests if gives_way else None)
         idle_work.put_off()
         if preparing:
             control.tell(PREPARING)
 
         def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
-            send(_answer(control, frame))
+            with contextlib.nullcontext() if frame.kind == CALL_BEHIND else front_requests.running():
+                send(_answer(control, frame))
             controls.pop(number, None)
             if not controls:
                 idle_work.begin()
@@ -339,7 +408,7 @@ def serve(pipe: system.PipeEnd) -> None:
         try:
             threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
         except RuntimeError as error:  # no further thread is to be had
-            send(pipe_frames.pack(number, "end", None, pipe_frames.portable(error), ()))
+            send(pipe_frames.pack(number, END, None, pipe_frames.portable(error), ()))
 
 
 def _answer(control: WorkerControl, frame: Frame) -> bytes:
@@ -351,16 +420,18 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
             module, _, name = target.partition(":")
             with reading_patched(patched), decoding_by_rules(decoding_rules):
                 value = getattr(importlib.import_module(module), name)(control, *args)
-            return pipe_frames.pack(frame.number, "end", value, None, tuple(unread))
+            return pipe_frames.pack(frame.number, END, value, None, tuple(unread))
         except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
-            return pipe_frames.pack(frame.number, "end", None, pipe_frames.portable(error), tuple(unread))
+            return pipe_frames.pack(frame.number, END, None, pipe_frames.portable(error), tuple(unread))
 
 
 def _warm_up(on_compiling: Callable[[bool], None]) -> None:
-    """Load modules for walks before they are needed. ``on_compiling`` is called when machine code is compiled."""
+    """Load modules for walks and text searches before they are needed. ``on_compiling`` is called when machine code is
+    compiled, the first time on a machine.
+    """
     with contextlib.suppress(Exception):
         setattr(importlib.import_module("engine.codec.machine_code_build"), "on_compiling", on_compiling)  # noqa: B010
-        importlib.import_module("engine.codec.columns").twin()
+        importlib.import_module("engine.codec.block_texts").prepare()
 
 
 @contextlib.contextmanager

@@ -64,3 +64,20 @@ def test_a_log_that_cannot_be_read_is_named_and_no_bars_are_made_up(qapp, golden
         assert strip.model.bars(), "what was read before is shown at once"
 
     on_store(qapp, UnitsPane, golden("broker-orders"), drive)
+
+
+def test_no_bars_are_read_while_a_filter_runs(qapp, golden, monkeypatch) -> None:
+    """The bars of the filter before were read while the next one ran, which took three times as long."""
+
+    async def drive(pane: UnitsPane, session) -> None:
+        feed = pane.times.feed
+        await wait_until(lambda: pane.times.strip.model.bars() and not pane.times.strip.model.is_filling)
+        pane.times.pause()
+        assert pane.times.strip.model.bars(), "the bars stay"
+        monkeypatch.setattr(feed, "_begin", lambda: pytest.fail("bars are read"))
+        feed.show("queueId = 0")
+        assert feed.pending
+        pane.times.pause()
+        assert not feed.pending
+
+    on_store(qapp, UnitsPane, golden("broker-orders"), drive)

@@ -153,7 +153,7 @@ def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pyte
     monkeypatch.setattr(worker, "IDLE_AFTER_S", 1.0)
     monkeypatch.setattr(worker.memory, "give_back", semaphore.release)
     monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
-    idle_work = worker._IdleWork()
+    idle_work = worker._IdleWork(lambda: None)
     for _ in range(20):
         idle_work.put_off()
         idle_work.begin()
@@ -161,18 +161,83 @@ def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pyte
     assert not semaphore.acquire(timeout=1.5)
 
 
-def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_is_prepared_before_the_first_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first text filter on a machine took 2.5 s instead of 0.35 s, because its code was compiled while the user
     waited.
     """
     prepared = []
+    monkeypatch.setattr("engine.codec.machine_code_build.on_compiling", None)
     monkeypatch.setattr("engine.codec.block_texts.prepare", lambda: prepared.append("search"))
-    monkeypatch.setattr(worker.memory, "give_back", lambda: None)
-    monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
-    idle_work = worker._IdleWork()
-    idle_work._give_back()
-    idle_work._give_back()
+    worker._warm_up(lambda _begins: None)
     assert prepared == ["search"]
+
+
+@pytest.mark.parametrize(("resident_bytes", "reports"), [(1 << 30, 1), (1 << 20, 0)])
+def test_a_large_worker_reports_it_when_it_is_idle(
+    monkeypatch: pytest.MonkeyPatch, resident_bytes: int, reports: int
+) -> None:
+    received = []
+    monkeypatch.setattr(worker.system, "resident_bytes", lambda: resident_bytes)
+    worker._IdleWork(lambda: received.append("large"))._report_size()
+    assert len(received) == reports
+
+
+def test_a_large_worker_is_replaced_while_nothing_runs(run: Run, jobs: Jobs) -> None:
+    """DuckDB, pyarrow and the compiler of machine code stayed in the worker until the window was closed: 240 MiB."""
+
+    async def ask() -> tuple[int, int, int]:
+        first = await jobs.in_worker("Asking", f"{TASKS}:process_id")
+        endless = asyncio.ensure_future(jobs.in_worker("Endless", f"{TASKS}:endless"))
+        await asyncio.sleep(0)
+        pipe = jobs.worker._pipe
+        assert pipe is not None
+        jobs.worker._renew(pipe)
+        second = await jobs.in_worker("Asking", f"{TASKS}:process_id")
+        jobs.list[0].cancel()
+        with pytest.raises(Cancelled):
+            await endless
+        jobs.worker._renew(pipe)
+        return first, second, await jobs.in_worker("Asking", f"{TASKS}:process_id")
+
+    first, second, third = run(asyncio.wait_for(ask(), 120))
+    assert first == second != third
+    assert jobs.worker.alive
+
+
+def test_work_that_gives_way_rests_while_other_work_runs(run: Run, jobs: Jobs) -> None:
+    """The time histogram and the check read the log beside a filter, which took three times as long."""
+
+    async def ask() -> None:
+        counts: list[int] = []
+        behind = asyncio.ensure_future(
+            jobs.in_worker("Behind", f"{TASKS}:count_until_stopped", on_items=counts.append, gives_way=True)
+        )
+        while len(counts) < 3:
+            await asyncio.sleep(0.01)
+        front = asyncio.ensure_future(jobs.in_worker("Front", f"{TASKS}:endless"))
+        while len(jobs.list) < 2 or not jobs.list[1].done:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        resting_count = len(counts)
+        await asyncio.sleep(0.3)
+        assert len(counts) == resting_count
+        jobs.list[1].cancel()
+        with pytest.raises(Cancelled):
+            await front
+        while len(counts) < resting_count + 3:
+            await asyncio.sleep(0.01)
+        jobs.list[0].cancel()
+        await behind
+
+    run(asyncio.wait_for(ask(), 120))
+
+
+def test_work_that_rests_can_be_stopped() -> None:
+    front_requests = worker.FrontRequests()
+    control = WorkerControl(1, lambda _frame: None, front_requests)
+    with front_requests.running():
+        control.stop.set()
+        assert control.cancelled
 
 
 def test_callers_that_wait_for_compiling_are_notified(run: Run, jobs: Jobs) -> None:
