@@ -13,6 +13,8 @@ fi
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
+maintainer=$("${STORESCOPE_PYTHON:-python3}" "$root/packaging/maintainer.py") || true
+
 package=$root/build/archive/deb
 rm -rf "$package"
 mkdir -p "$package/DEBIAN" "$package/usr/bin" "$package/usr/lib" "$package/usr/share/doc/storescope"
@@ -29,7 +31,7 @@ cat >"$package/DEBIAN/control" <<CONTROL
 Package: storescope
 Version: $version
 Architecture: amd64
-Maintainer: Storescope contributors <storescope@localhost>
+Maintainer: $maintainer
 Section: database
 Priority: optional
 Installed-Size: $(find "$package/usr" -type f -printf "%s\n" | awk "{ bytes += \$1 } END { print int(bytes / 1024) }")

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from pathlib import Path, PurePosixPath
 from types import ModuleType
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -53,6 +54,30 @@ def test_the_archive_has_every_package_of_the_program_in_a_version_that_it_accep
     packages = locked(is_small=False)
     for requirement in map(Requirement, lines):
         assert requirement.specifier.contains(packages[canonicalize_name(requirement.name)]), requirement
+
+
+def test_the_lock_has_nothing_that_no_package_of_the_program_needs() -> None:
+    """A package that was dropped from pyproject.toml stayed in the archive if nobody made the lock anew."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + [
+        line for name in ("codecs", "metrics", "rocksdb", "sql", "decoders") for line in extras[name]
+    ]
+    names = {canonicalize_name(Requirement(line).name) for line in wanted}
+    below = {"shiboken6", "colorama"}  # of PySide6, and of pyqtgraph
+    assert set(locked(is_small=False)) == names | below
+
+
+def test_the_parts_list_names_debian_s_libraries_and_the_version() -> None:
+    parts: dict[str, Any] = {"metadata": {"component": {"name": "storescope"}}, "components": [], "dependencies": []}
+    manifest = "commit 1\n\nFrom the Python package index:\nnumpy-2.4.6\n\nFrom Debian 12:\nzlib1g_1%3a1.2.13-1_amd64\n"
+    parts_list = script("parts_list")
+    parts_list.complete(parts, manifest, "1.0.0")
+    assert parts["metadata"]["component"]["version"] == "1.0.0"
+    assert [(part["name"], part["version"]) for part in parts["components"]] == [("zlib1g", "1:1.2.13-1")]
+    assert parts["dependencies"] == [{"ref": "pkg:deb/debian/zlib1g@1%3A1.2.13-1?arch=amd64&distro=debian-12"}]
+    with pytest.raises(ValueError, match="found none"):
+        parts_list.complete(parts, "commit 1\n", "1.0.0")
 
 
 def test_the_small_archive_has_neither_qt_nor_sql() -> None:
