@@ -45,7 +45,10 @@ def zeroed_properties(columns: UnitColumns, rows: int) -> Rows:
     with_text = np.flatnonzero(length > 0)
     begins = columns.buffer[start[with_text]] == 0
     ends = columns.buffer[start[with_text] + length[with_text] - 1] == 0
-    return np.union1d(with_text[begins | ends], block_texts.rows_with_zero_run(columns, rows))
+    is_zeroed = np.zeros(rows, np.bool_)  # np.union1d would import numpy.ma
+    is_zeroed[with_text[begins | ends]] = True
+    is_zeroed[block_texts.rows_with_zero_run(columns, rows)] = True
+    return np.flatnonzero(is_zeroed)
 
 
 def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:

@@ -64,17 +64,17 @@ FileOf = Callable[[int], str | None]
 
 def row_style_function(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[Unit], RowStyle] | None:
     """Return a function from a unit to its style; None if no rule is in force. Unreadable rules are left out."""
+    active_rules = [rule for rule in rules if rule.on and not rule.fault]
+    if not active_rules:  # the first rows need not wait for the language of filters
+        return None
     from engine.decoding.bodies import decoding_by
     from engine.query import parse
 
     now = time.time_ns() // 1_000_000
     tests = []
-    for rule in rules:
-        if rule.on and not rule.fault:
-            with decoding_by(()):  # whoever reads rows has the rules in force
-                tests.append((parse(rule.text, now_ms=now).compile(file_of), RowStyle(rule.name, rule.tint)))
-    if not tests:
-        return None
+    for rule in active_rules:
+        with decoding_by(()):  # whoever reads rows has the rules in force
+            tests.append((parse(rule.text, now_ms=now).compile(file_of), RowStyle(rule.name, rule.tint)))
 
     def row_style(unit: Unit) -> RowStyle:
         return next((style for test, style in tests if test(unit)), PLAIN)
