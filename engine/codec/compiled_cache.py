@@ -19,6 +19,7 @@ from engine.files.own_folders import find_own, own_folder, user_cache, user_temp
 _SOURCES = (
     "compiled.py",
     "compiled_chains.py",
+    "compiled_copies.py",
     "compiled_dispatch.py",
     "compiled_texts.py",
     "compiled_put.py",
@@ -28,6 +29,7 @@ _SOURCES = (
     "compiled_write.py",
     "intrinsics.py",
     "intrinsics_crc.py",
+    "log_copies.py",
     "machine_code.py",
     "machine_code_build.py",
     "object_put.py",

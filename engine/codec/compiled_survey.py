@@ -6,37 +6,44 @@ array of the caller, ``state``: compiled code may not allocate memory.
 
 from __future__ import annotations
 
-import numpy as np
 from numba import int32, int64, njit, types, uint32, uint64
 
 from engine.codec.block_search import DONE, HEAD
 from engine.codec.columns import BAD, CACHE_LINE_BYTES
 from engine.codec.compiled import BODY_CRC
+from engine.codec.compiled_copies import find_first, follow_copy, read_log
 from engine.codec.compiled_search import copy_bytes_up, find_border, judge_unit, search
 from engine.codec.dledger import HEADER_SIZE, MAGIC
-from engine.codec.intrinsics import be32, be64, le32, le64, prefetch, u8
+from engine.codec.intrinsics import be32, be64, le32, le64, u8
+from engine.codec.log_copies import DIFFERENT, NOT_OPEN, PAGE_BYTES, SAME, UNREADABLE
 from engine.codec.machine_code import FULL
 from engine.codec.message import MIN_UNIT_SIZE
 from engine.codec.proven_ends import OTHER_BYTES
 from engine.codec.unit_fields import COLUMNS
-from engine.codec.unit_search import PAGE_BYTES, STORE_HOST_END_BYTES
+from engine.codec.unit_search import STORE_HOST_END_BYTES
 from engine.codec.unit_survey import (
+    AHEAD_BYTES,
+    CLOSED_FILE,
+    COPY,
+    COPY_OFFSET,
     CURSOR,
     DAMAGED_UNIT,
     FIRST_START,
     HEAD_COUNT,
     HEAD_WIDTH,
-    IS_LIVE,
     JOIN_COUNT,
     JOIN_WIDTH,
     JOINED_BYTES,
     LAST_POSITION,
     LAST_SIZE,
-    NEXT_KNOWN,
     NEXT_START,
     OPEN_END,
+    OTHER_POSITION,
     OTHER_UNIT,
     PAUSED,
+    PROBE_BYTES,
+    READ_FROM,
+    READ_TO,
     RUN_COUNT,
     RUN_OFFSET,
     RUN_POSITION,
@@ -49,9 +56,7 @@ from engine.codec.unit_survey import (
 _AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
 _OFFSET, _SIZE, _KIND, _CRC = _AT["offset"], _AT["size"], _AT["kind"], _AT["crc"]
 _PHYSICAL, _BODY_CRC = _AT["physical_offset"], _AT["body_crc"]
-_BODY_POSITION, _BODY_LENGTH = _AT["body_position"], _AT["body_length"]
-_ROWS_AHEAD = 6
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_memcmp = types.ExternalFunction("memcmp", types.int32(types.uintp, types.uintp, types.uintp))
 _memmove = types.ExternalFunction("memmove", types.uintp(types.uintp, types.uintp, types.uintp))
 
 
@@ -71,9 +76,11 @@ def survey(
     levels,
     live_starts,
     live_stops,
-    known_offsets,
-    known_digests,
-    known_end,
+    first_page,
+    digests,
+    file_starts,
+    file_stops,
+    descriptors,
     stop,
     runs,
     heads,
@@ -83,9 +90,10 @@ def survey(
 ):
     """Fill ``runs``, ``heads`` and ``joins``; returns (next position, filled, file position, base, reason).
 
-    Few rows are searched at a time, so that they are still in the nearest cache when they are grouped.
+    Few rows are searched at a time, so that they are still in the nearest cache when they are grouped: only one behind
+    a copy of the store's units, because another copy may begin there.
     """
-    reason = int64(0)
+    reason, row_limit = int64(0), int64(1)
     while True:
         position, rows, outcome, filled, file_position = search(
             descriptor,
@@ -97,7 +105,7 @@ def survey(
             position,
             base,
             columns,
-            row_capacity,
+            row_limit,
             table,
             levels,
             int64(BODY_CRC),
@@ -112,9 +120,9 @@ def survey(
             rows,
             live_starts,
             live_stops,
-            known_offsets,
-            known_digests,
-            known_end,
+            file_starts,
+            file_stops,
+            descriptors,
             stop,
             runs,
             heads,
@@ -122,6 +130,38 @@ def survey(
             state,
             scratch,
         )
+        row_limit = min(2 * row_limit, row_capacity)
+        if reason == COPY:
+            offset, row_limit = state[COPY_OFFSET], int64(1)
+            unit, unit_count, filled, file_position, base, valid_from, reason = follow_copy(
+                descriptor,
+                file_position,
+                buffer,
+                filled,
+                capacity_bytes,
+                state[CURSOR] - base,
+                base,
+                offset,
+                stop,
+                live_stops[find_first(live_starts, offset + 1) - 1],
+                first_page,
+                digests,
+                file_starts,
+                file_stops,
+                descriptors,
+                scratch + JOINED_BYTES,
+            )
+            position, state[VALID_FROM] = unit - base, max(valid_from, state[VALID_FROM])
+            if unit_count > 0:
+                _add_copy(state, runs, unit, offset, unit_count)
+                state[READ_TO] = 0
+            elif reason == SAME:
+                state[OTHER_POSITION] = unit
+            state[COPY_OFFSET] = offset + unit - state[CURSOR]
+            if reason != SAME:
+                reason = int64(CLOSED_FILE) if reason == NOT_OPEN else int64(OTHER_UNIT)
+                break
+            continue
         if reason != 0:
             position = state[CURSOR] - base
             break
@@ -172,9 +212,9 @@ def _add_rows(
     rows,
     live_starts,
     live_stops,
-    known_offsets,
-    known_digests,
-    known_end,
+    file_starts,
+    file_stops,
+    descriptors,
     stop,
     runs,
     heads,
@@ -200,16 +240,22 @@ def _add_rows(
             _add_head(state, heads, buffer + position - base, position)
             _add_start(state, position, offset, size)
             continue
-        is_live, is_other = _is_live(buffer, base, columns, i, known_offsets, known_digests, state), offset < 0
-        if not is_live and _is_in_store(offset, size, live_starts, live_stops):
-            is_other = is_other or offset >= known_end
-            state[NEXT_KNOWN] = _find_first(known_offsets, offset)
-            is_live = _is_live(buffer, base, columns, i, known_offsets, known_digests, state)
         is_bad = u8(columns[_CRC] + i) == BAD and le32(columns[_BODY_CRC] + 4 * i) != 0
+        is_copy, is_other = False, offset < 0
+        if not is_bad and not is_other and position != state[OTHER_POSITION]:
+            number = find_first(live_starts, offset + 1) - 1
+            if number >= 0 and offset + size <= live_stops[number]:
+                sameness = _probe(
+                    buffer + position - base, offset, size, file_starts, file_stops, descriptors, state, scratch
+                )
+                if sameness == NOT_OPEN:
+                    state[COPY_OFFSET] = offset
+                    return int64(CLOSED_FILE)
+                is_copy, is_other = sameness == SAME, sameness == UNREADABLE
         end = state[LAST_POSITION] + state[LAST_SIZE]
         is_open, gap = state[UNIT_COUNT] > 0, position - end
         goes_on = is_open and gap == 0 and offset == state[RUN_OFFSET] + end - state[RUN_POSITION]
-        if goes_on and not is_other and not is_bad and is_live == (state[IS_LIVE] != 0):
+        if goes_on and not is_other and not is_bad and not is_copy:
             state[UNIT_COUNT] += 1
             state[LAST_POSITION], state[LAST_SIZE] = position, size
             continue
@@ -223,104 +269,55 @@ def _add_rows(
             return int64(OTHER_UNIT)
         if is_bad:
             return int64(DAMAGED_UNIT)
-        if not is_live:
-            _join(buffer, filled, base, position, offset, joins, state, scratch)
-        state[UNIT_COUNT], state[RUN_POSITION], state[RUN_OFFSET], state[IS_LIVE] = 1, position, offset, is_live
+        if is_copy:
+            state[COPY_OFFSET] = offset
+            return int64(COPY)
+        _join(buffer, filled, base, position, offset, joins, state, scratch)
+        state[UNIT_COUNT], state[RUN_POSITION], state[RUN_OFFSET] = 1, position, offset
         state[LAST_POSITION], state[LAST_SIZE] = position, size
     return int64(0)
 
 
 @njit(cache=True, nogil=True)
-def _is_live(buffer, base, columns, row, known_offsets, known_digests, state):
-    """Return True if the next known unit is the one of the row; then the one behind it is the next."""
-    number = state[NEXT_KNOWN]
-    if number >= len(known_offsets) or known_offsets[number] != int64(le64(columns[_PHYSICAL] + 8 * row)):
-        return False
-    state[NEXT_KNOWN] = number + 1
-    if u8(columns[_CRC] + row) == BAD and le32(columns[_BODY_CRC] + 4 * row) != 0:
-        return False
-    return known_digests[number] == _digest_unit(buffer, base, columns, row)
+def _probe(unit, offset, size, file_starts, file_stops, descriptors, state, scratch):
+    """Return whether the store has the first bytes of the unit at the address ``unit``: SAME, DIFFERENT, or why not.
 
-
-@njit(cache=True, nogil=True)
-def _is_in_store(offset, size, starts, stops):
-    """Return True if a byte of the unit belongs to a live unit of the store (``StoreUnits.overlap``)."""
-    number = _find_first(starts, offset + size)
-    return number > 0 and stops[number - 1] > offset
-
-
-@njit(cache=True, nogil=True)
-def _find_first(numbers, number):
-    """Return the index of the first of the ascending ``numbers`` that is not below ``number``."""
-    low, high = int64(0), int64(len(numbers))
-    while low < high:
-        middle = (low + high) // 2
-        if numbers[middle] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def digest_units(buffer, base, columns, count, digests):
-    """Write the digest of each row (``unit_survey.digest_units``)."""
-    for row in range(count):
-        if row + _ROWS_AHEAD < count:
-            _prefetch_ends(buffer, base, columns, row + _ROWS_AHEAD)
-        digests[row] = _digest_unit(buffer, base, columns, row)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _prefetch_ends(buffer, base, columns, row):
-    """Prefetch what is in front of a body and behind it: the walk of a block has left the nearest cache."""
-    start = buffer + int64(le64(columns[_OFFSET] + 8 * row)) - base
-    end = start + int64(int32(le32(columns[_SIZE] + 4 * row)))
-    prefetch(start)
-    prefetch(start + 64)
-    prefetch(end - 192)
-    prefetch(end - 128)
-    prefetch(end - 64)
-
-
-@njit(cache=True, nogil=True)
-def _digest_unit(buffer, base, columns, row):
-    """Return a number for all bytes of a unit except those of its body, which its body CRC stands for.
-
-    Without a body CRC the body counts, too.
+    The bytes around are read, too, where one probe follows the other: many units of another log may lie at offsets of
+    the store.
     """
-    start = buffer + int64(le64(columns[_OFFSET] + 8 * row)) - base
-    end = start + int64(int32(le32(columns[_SIZE] + 4 * row)))
-    if le32(columns[_BODY_CRC] + 4 * row) == 0:
-        return int64(_digest_bytes(start, end, _FACTOR))
-    body = buffer + int64(le64(columns[_BODY_POSITION] + 8 * row))
-    body_end = body + int64(int32(le32(columns[_BODY_LENGTH] + 4 * row)))
-    return int64(_digest_bytes(body_end, end, _digest_bytes(start, body, _FACTOR)))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(lane, word):
-    lane = (lane ^ word) * _FACTOR
-    return lane ^ (lane >> uint64(32))
+    size, log_bytes = min(size, PROBE_BYTES), scratch + JOINED_BYTES + PAGE_BYTES
+    if offset < state[READ_FROM] or offset + size > state[READ_TO]:
+        is_next = 0 <= offset - state[READ_FROM] < 2 * AHEAD_BYTES and state[READ_TO] > 0
+        count = read_log(
+            offset, int64(AHEAD_BYTES) if is_next else size, file_starts, file_stops, descriptors, log_bytes
+        )
+        if count < 0:
+            return count
+        state[READ_FROM], state[READ_TO] = offset, offset + count
+        if count < size:
+            return int64(UNREADABLE)
+    is_same = _memcmp(unit, log_bytes + offset - state[READ_FROM], uint64(size)) == 0
+    return int64(SAME) if is_same else int64(DIFFERENT)
 
 
 @njit(cache=True, nogil=True)
-def _digest_bytes(start, end, seed):
-    """Return a digest of the bytes of a unit up to ``end``, in four lanes; the eight bytes before ``end`` are its own,
-    too.
-    """
-    first, second, third, fourth = seed, seed ^ uint64(1), seed ^ uint64(2), seed ^ uint64(3)
-    p = start
-    while end - p >= 32:
-        first, second = _mix(first, le64(p)), _mix(second, le64(p + 8))
-        third, fourth = _mix(third, le64(p + 16)), _mix(fourth, le64(p + 24))
-        p += 32
-    while end - p >= 8:
-        first = _mix(first, le64(p))
-        p += 8
-    if p < end:
-        second = _mix(second, le64(end - 8))
-    return _mix(_mix(_mix(first, second), third), fourth)
+def _add_copy(state, runs, end, offset, unit_count):
+    """Add a live run from the cursor up to ``end``; it lengthens the run before if that goes on there."""
+    position = state[CURSOR]
+    last = (state[RUN_COUNT] - 1) * RUN_WIDTH
+    if (
+        last >= 0
+        and runs[last + 4] != 0
+        and runs[last] + runs[last + 2] == position
+        and runs[last + 1] + runs[last + 2] == offset
+    ):
+        runs[last + 2] += end - position
+        runs[last + 3] += unit_count
+        return
+    place = state[RUN_COUNT] * RUN_WIDTH
+    runs[place], runs[place + 1], runs[place + 2] = position, offset, end - position
+    runs[place + 3], runs[place + 4] = unit_count, 1
+    state[RUN_COUNT] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -329,7 +326,7 @@ def _end_run(state, runs, unit_count, end):
     if unit_count > 0:
         place = state[RUN_COUNT] * RUN_WIDTH
         runs[place], runs[place + 1] = state[RUN_POSITION], state[RUN_OFFSET]
-        runs[place + 2], runs[place + 3], runs[place + 4] = end - state[RUN_POSITION], unit_count, state[IS_LIVE]
+        runs[place + 2], runs[place + 3], runs[place + 4] = end - state[RUN_POSITION], unit_count, 0
         state[RUN_COUNT] += 1
     state[UNIT_COUNT] = 0
 
@@ -338,9 +335,6 @@ def _end_run(state, runs, unit_count, end):
 def _end_judged_run(buffer, filled, base, runs, heads, state):
     """Add the open run if its end is simple to judge; returns whether it is."""
     last, size = state[LAST_POSITION], state[LAST_SIZE]
-    if state[IS_LIVE] != 0:
-        _end_run(state, runs, state[UNIT_COUNT], last + size)
-        return True
     end, offset = last + size, state[RUN_OFFSET] + last - state[RUN_POSITION]
     unit = buffer + last - base
     verdict = judge_unit(unit, size, offset, base + filled - end)

@@ -51,6 +51,10 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("find_candidate", (_I,) * 5, 1),
     ),
     "compiled_chains": (Function("chains", (_I, _I4, _I4, *(_I,) * 7, _U1, _I8, _I8, _I8, _I, _U1), 2),),
+    "compiled_copies": (
+        Function("digest_pages", (_I, _I8), 0),
+        Function("count_whole_rows", (_I8, _I, _I), 1),
+    ),
     "compiled_dispatch": (
         Function("group_rows", (_I4, _I4, _I4, _I8, _I8, _I4, _I, _I, _I4, _I4, _I4, _I4, _I8, "bool", _I8, _I8), 2),
         Function("scatter_rows", (_I8, _I8, _I4, _I8, _I, _I, _I4, _I8, _I, _I4, _I8, _I8, _I), 0),
@@ -65,8 +69,7 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("join", (*(_I8,) * 6, _I, _I, _I8), 0),
     ),
     "compiled_survey": (
-        Function("survey", (*(_I,) * 8, _I8, _I, TABLE, *(_I8,) * 5, _I, _I, *(_I8,) * 4, _I), 5),
-        Function("digest_units", (_I, _I, _I8, _I, _I8), 0),
+        Function("survey", (*(_I,) * 8, _I8, _I, TABLE, *(_I8,) * 3, _I, *(_I8,) * 4, _I, *(_I8,) * 4, _I), 5),
     ),
     "compiled_texts": (
         Function("property_values", (_I, _I, _I8, _I4, _I, _I, _I8, _I4), 0),

@@ -13,18 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.columns import UnitColumns, Window, aligned_buffer, twin
+from engine.codec.log_copies import PAGE_BYTES, LogBytes
 from engine.codec.machine_code_build import twins
 from engine.codec.topic_table import TopicTable
 
-OTHER_UNIT, OPEN_END, DAMAGED_UNIT, PAUSED = 1, 2, 3, 4
+OTHER_UNIT, OPEN_END, DAMAGED_UNIT, PAUSED, CLOSED_FILE, COPY = 1, 2, 3, 4, 5, 6
 """Reasons why a survey stopped at its cursor: a search must go on there; the end of the unit there is not simple to
-see; the body of the unit there does not match its CRC; the stop is reached or no row is left.
+see; the body of the unit there does not match its CRC; the stop is reached or no row is left; a file of the store must
+be opened, which has the unit at ``Survey.wanted_offset``. ``COPY`` is used within the survey.
 """
 RUN_WIDTH, HEAD_WIDTH, JOIN_WIDTH = 5, 6, 5
 START_COUNT = 4
 """Places of beginnings that are noted for :attr:`Survey.joins`."""
 JOINED_BYTES = 1 << 16
 """Bytes of the largest unit that is joined, with the head of the unit behind it."""
+PROBE_BYTES = 128
+"""Bytes of a unit that are compared with the store's before it is followed as a copy."""
+AHEAD_BYTES = 1 << 15
+"""Bytes of the log that are read for probes where one follows the other."""
 (
     RUN_COUNT,
     HEAD_COUNT,
@@ -36,31 +42,23 @@ JOINED_BYTES = 1 << 16
     RUN_OFFSET,
     LAST_POSITION,
     LAST_SIZE,
-    IS_LIVE,
-    NEXT_KNOWN,
+    COPY_OFFSET,
+    OTHER_POSITION,
+    READ_FROM,
+    READ_TO,
     NEXT_START,
     FIRST_START,
-) = range(14)
+) = range(16)
 """Numbers in the state. Positions count from the beginning of the file: that of the row in work, that of the first byte
-in memory, and of the open run its units (0: none is open), its place, that of its last unit, its liveness.
+in memory, and of the open run its units (0: none is open), its place, and that of its last unit; the offset of the
+unit that is or may be a copy of the store's; the position of one that is none, although it begins as one; the bytes of
+the log in the scratch memory.
 """
 _ROWS = 128
 """Rows of a search: few enough that their bytes are still in the nearest cache when they are grouped."""
 _TABLE_ROWS = 8192
 _NO_DELAYS = np.empty(0, np.int64)
 Int64 = npt.NDArray[np.int64]
-
-
-class KnownUnits(NamedTuple):
-    """What the store has: the starts and stops of its ranges of live units, the offsets of its units, ascending, and
-    the digest of each one. Units from ``end`` on are not listed.
-    """
-
-    starts: Int64
-    stops: Int64
-    offsets: Int64
-    digests: Int64
-    end: int
 
 
 class Survey(NamedTuple):
@@ -73,6 +71,7 @@ class Survey(NamedTuple):
     heads: Int64
     joins: Int64
     reason: int
+    wanted_offset: int
 
 
 class Surveyor:
@@ -83,18 +82,18 @@ class Surveyor:
         self._runs = np.empty(_TABLE_ROWS * RUN_WIDTH, np.int64)
         self._heads = np.empty(_TABLE_ROWS * HEAD_WIDTH, np.int64)
         self._joins = np.empty(_TABLE_ROWS * JOIN_WIDTH, np.int64)
-        self._scratch = aligned_buffer(JOINED_BYTES)
+        self._scratch = aligned_buffer(JOINED_BYTES + PAGE_BYTES + AHEAD_BYTES)
 
-    def survey(self, window: Window, stop: int, known: KnownUnits, topics: TopicTable) -> Survey | None:
+    def survey(self, window: Window, stop: int, log: LogBytes, topics: TopicTable) -> Survey | None:
         """Survey the units that begin from the cursor on and before the position ``stop`` of the file, and advance the
-        window. Those in a range of the store that are not listed in ``known`` are left to the caller.
+        window. ``log`` is that of the store.
 
         None without machine code.
         """
         if twin() is None:
             return None
         state = np.zeros(FIRST_START + 3 * START_COUNT, np.int64)
-        state[FIRST_START:] = -1
+        state[FIRST_START:] = state[OTHER_POSITION] = -1
         state[VALID_FROM] = window.base + window.cursor
         window.cursor, window.filled, window.file_position, window.base, reason = twins("compiled_survey").survey(
             window.descriptor,
@@ -109,7 +108,7 @@ class Surveyor:
             self._columns.capacity,
             topics.table(),
             _NO_DELAYS,
-            *known,
+            *log,
             stop,
             self._runs,
             self._heads,
@@ -123,15 +122,5 @@ class Surveyor:
             self._heads[: head_count * HEAD_WIDTH].reshape(-1, HEAD_WIDTH),
             self._joins[: join_count * JOIN_WIDTH].reshape(-1, JOIN_WIDTH),
             reason,
+            int(state[COPY_OFFSET]),
         )
-
-
-def digest_units(columns: UnitColumns, count: int) -> Int64 | None:
-    """Return a number for each of the first rows of a walk: units with equal numbers and bodies that match their CRCs
-    are equal, byte by byte. None without machine code.
-    """
-    if twin() is None:
-        return None
-    digests = np.empty(count, np.int64)
-    twins("compiled_survey").digest_units(columns.buffer.ctypes.data, columns.base, columns.addresses, count, digests)
-    return digests

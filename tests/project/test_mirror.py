@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TWINS = {
     "compiled": "codec/columns",
     "compiled_chains": "inspection/chain_query",
+    "compiled_copies": "codec/log_copies",
     "compiled_dispatch": "codec/queue_builder",
     "compiled_put": "codec/object_put",
     "compiled_query": "codec/index_query",

@@ -24,7 +24,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import PREFIX
 from engine.codec.unit_runs import BAD_BODY, GOES_ON, HAS_ENTRIES, HAS_ENTRIES_BEFORE_LAST, LIVE, BlockRuns, find_runs
 from engine.codec.unit_search import FOLLOWING_BYTES, HEAD_BYTES, PAGE_BYTES, has_frame, judge_end, read_head
-from engine.codec.unit_survey import DAMAGED_UNIT, OPEN_END, PAUSED, Surveyor
+from engine.codec.unit_survey import CLOSED_FILE, DAMAGED_UNIT, OPEN_END, PAUSED, Surveyor
 from engine.inspection.log_reader import LogReader
 from engine.inspection.salvage.searched_files import Readable, Source
 from engine.inspection.salvage.store_comparison import StoreComparison
@@ -58,7 +58,7 @@ class RunSearch:
         self._inner: list[UnitColumns] = []
         """Columns that no search within a unit uses at the moment."""
         self._buffer = aligned_buffer(WINDOW_BYTES)
-        self._surveyor, self._known = Surveyor(), units.known()
+        self._surveyor = Surveyor()
         self._comparison = StoreComparison(log)
         self._checks_first = False
         """True if the bodies are checked in the first search: the units before were not those of the store."""
@@ -115,7 +115,7 @@ class RunSearch:
             return False
         start = window.base + window.cursor
         stop = min(start + _SURVEY_BYTES, block.stop)
-        survey = self._surveyor.survey(window, stop, self._known, self._topics)
+        survey = self._surveyor.survey(window, stop, self._comparison.log_bytes(self._units), self._topics)
         if survey is None:
             return False
         self._result.runs.append_runs(len(survey.runs), block.source, *survey.runs.T, False, False)
@@ -123,6 +123,9 @@ class RunSearch:
         self._result.joins.append(len(survey.joins), block.source, *survey.joins.T)
         if survey.reason in (OPEN_END, DAMAGED_UNIT):
             self._add_unit_at_cursor(block, is_damaged=survey.reason == DAMAGED_UNIT)
+            return True
+        if survey.reason == CLOSED_FILE:
+            self._comparison.open_file(survey.wanted_offset)
             return True
         return survey.reason == PAUSED and start < window.base + window.cursor < block.stop
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from engine.codec.byte_compare import CHUNK_BYTES, Bytes, count_equal
 from engine.codec.columns import aligned_buffer
+from engine.codec.log_copies import LogBytes
 from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
 from engine.inspection.salvage.searched_files import Readable
-from engine.inspection.salvage.store_units import Int64
+from engine.inspection.salvage.store_units import Int64, StoreUnits
 from engine.mapped.read_only import ReadOnlyFile
+
+_MAX_OPEN_FILES = 64
 
 
 class StoreComparison:
@@ -23,12 +26,40 @@ class StoreComparison:
         self._log = log
         self._descriptors: dict[ReadOnlyFile, int] = {}
         self._buffer = aligned_buffer(2 * CHUNK_BYTES)
+        self._file_starts = np.array([file.start_offset for file in log.files], np.int64)
+        self._file_stops = np.array([file.end_offset for file in log.files], np.int64)
+        self._open_files = np.full(len(log.files), -1, np.int64)
 
     def close(self) -> None:
         """Close the descriptors."""
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()
+        self._open_files[:] = -1
+
+    def log_bytes(self, units: StoreUnits) -> LogBytes:
+        """Return the store's log for compiled code, which cannot read the units of a DLedger log one by one."""
+        stops = self._file_starts if units.gap_bytes else self._file_stops
+        return LogBytes(
+            *units.ranges(),
+            units.pages.first_page,
+            units.pages.digests,
+            self._file_starts,
+            stops,
+            self._open_files,
+        )
+
+    def open_file(self, offset: int) -> None:
+        """Open the file of the log with the byte at ``offset`` for :meth:`log_bytes`, as far as compiled code may read
+        it.
+        """
+        number = int(np.searchsorted(self._file_starts, offset, "right")) - 1
+        file = self._log.files[number]
+        if len(self._descriptors) >= _MAX_OPEN_FILES:
+            self.close()
+        self._file_stops[number] = self._plain_end(file, file.start_offset)
+        if self._file_stops[number] > file.start_offset:
+            self._open_files[number] = self._descriptor(file)
 
     def count_equal_ranges(self, data: Bytes, positions: Int64, offsets: Int64, sizes: Int64) -> Int64:
         """Return for each range of ``data`` how many of its bytes, from the first on, the store has at its offset."""

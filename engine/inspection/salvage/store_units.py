@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from engine.codec import dledger
 from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.log_copies import PageDigests, count_whole_rows
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6
 from engine.codec.unit_scan import Damage, Stop
 from engine.codec.unit_search import FOLLOWING_BYTES, judge_end
-from engine.codec.unit_survey import KnownUnits, digest_units
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.inspection.snapshot import StoreSnapshot
@@ -27,9 +27,6 @@ _MARK_ROWS = 64
 """Units from one whose number is noted to the next."""
 _STEP_BYTES = 1 << 16
 Int64 = npt.NDArray[np.int64]
-_MAX_DIGESTS = 1 << 23
-"""Units of the log whose digests are in memory: 128 MiB. The others are compared byte by byte."""
-_NONE = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -60,22 +57,15 @@ class StoreUnits:
     _mark_numbers: array[int] = field(default_factory=lambda: array("q"))
     """The number of units in front of each of them."""
     _arrays: tuple[Int64, Int64] | None = None
-    _digested: list[tuple[Int64, Int64]] = field(default_factory=list)
-    """Offsets of the first units, and their digests."""
-    _digested_to: int | None = None
-    """The offset of the first unit that has no digest."""
+    pages: PageDigests = field(default_factory=lambda: PageDigests(0, 0))
 
-    def add(self, offsets: Int64, stop: int, digests: Int64 | None = None) -> None:
+    def add(self, offsets: Int64, stop: int) -> None:
         """Add whole units at ``offsets``, back to back up to ``stop``, behind the ones before."""
         start, last_unit = int(offsets[0]), int(offsets[-1])
         marks = offsets[::_MARK_ROWS].tolist()
         self._mark_offsets.extend(marks)
         self._mark_numbers.extend(range(self._count, self._count + len(offsets), _MARK_ROWS))
         self._count += len(offsets)
-        if digests is None or self._count > _MAX_DIGESTS:
-            self._digested_to = start if self._digested_to is None else self._digested_to
-        elif self._digested_to is None:
-            self._digested.append((offsets.copy(), digests))
         if self._stops and start - self._stops[-1] in (0, self.gap_bytes):
             self._stops[-1], self._last_units[-1] = stop, last_unit
         else:
@@ -112,7 +102,6 @@ class StoreUnits:
 
     def drop_unsound_ends(self, log: LogReader) -> None:
         """Take the last unit of a range for damaged if its end may be of another file or place."""
-        unsound_units = []
         damage_starts = {damage.offset for damage in self.damage}
         for number, (stop, last_unit) in enumerate(zip(self._stops, self._last_units, strict=True)):
             is_log_end = stop == self.end_offset
@@ -125,27 +114,7 @@ class StoreUnits:
                 continue
             self._stops[number] = last_unit
             (self.bad if verdict == "wrong" else self.doubtful).append((last_unit, stop - last_unit))
-            unsound_units.append(last_unit)
         self._arrays = None
-        self._drop_digests(unsound_units)
-
-    def _drop_digests(self, unit_offsets: list[int]) -> None:
-        """Leave out the digests of these units."""
-        self._digested = (
-            [
-                (offsets[is_sound], digests[is_sound])
-                for offsets, digests in self._digested
-                for is_sound in [~np.isin(offsets, unit_offsets)]
-            ]
-            if unit_offsets
-            else self._digested
-        )
-
-    def known(self) -> KnownUnits:
-        """Return the units with their digests."""
-        offsets, digests = (np.concatenate([pair[column] for pair in self._digested] or [_NONE]) for column in (0, 1))
-        end = (1 << 63) - 1 if self._digested_to is None else self._digested_to
-        return KnownUnits(*self.ranges(), offsets, digests, end)
 
     @property
     def live(self) -> list[tuple[int, int]]:
@@ -186,38 +155,44 @@ def walk_store(store: StoreSnapshot, on_progress: Callable[[int], None], *, with
     """Walk the log with its CRCs up to its end, behind which no start reads. ``on_progress`` gets the bytes done."""
     units = StoreUnits(store.log.max_offset, dledger.HEADER_SIZE if store.commit_log.dledger is not None else 0)
     begin = max(store.log.min_offset, 0)
+    if with_digests:
+        units.pages = PageDigests(begin, units.end_offset)
     for block in scan_log(store.log, stop=units.end_offset, with_tags=False):
         if isinstance(block, Damage):
             units.damage.append(block)
             on_progress(block.offset + block.size - begin)
         elif not isinstance(block, Stop) and block.count:
-            _add_block(units, block, with_digests=with_digests)
+            _add_block(units, block)
             on_progress(int(block.offset[block.count - 1]) - begin)
     units.drop_unsound_ends(store.log)
     return units
 
 
-def _add_block(units: StoreUnits, block: UnitColumns, *, with_digests: bool) -> None:
+def _add_block(units: StoreUnits, block: UnitColumns) -> None:
     count = block.count - int(block.kind[block.count - 1] == BLANK)
     if count < block.count:
         units.blanks.append((int(block.offset[count]), int(block.size[count])))
     _add_hosts(units, block, np.arange(0, count, max(count // _HOSTS, 1)))
-    offsets = block.offset[:count]
+    if not count:
+        return
+    offsets, stop = block.offset[:count], int(block.offset[count - 1]) + int(block.size[count - 1])
+    units.pages.add(block, int(offsets[0]), stop)
+    if count_whole_rows(block, count, units.gap_bytes) == count:
+        units.add(offsets, stop)
+        return
     good = (block.crc[:count] != BAD) | (block.body_crc[:count] == 0)  # 0: the writer stored none
     good &= block.physical_offset[:count] == offsets
     stops = offsets + block.size[:count]
     without_crc = np.flatnonzero((block.crc[:count] == BAD) & good)
     for row in without_crc[: _MAX_WITHOUT_CRC - len(units.doubtful)].tolist() if len(without_crc) else ():
         units.doubtful.append((int(offsets[row]), int(block.size[row])))
-    digests = digest_units(block, count) if with_digests else None
     gaps = offsets[1:] - stops[:-1]
     breaks = np.flatnonzero(((gaps != 0) & (gaps != units.gap_bytes)) | ~good[1:] | ~good[:-1]) + 1
     for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), count], strict=True):
         if start == stop:
             continue
         if good[start]:
-            part = digests[start:stop] if digests is not None else None
-            units.add(offsets[start:stop], int(stops[stop - 1]), part)
+            units.add(offsets[start:stop], int(stops[stop - 1]))
         else:
             units.bad += zip(offsets[start:stop].tolist(), block.size[start:stop].tolist(), strict=True)
 
@@ -227,4 +202,6 @@ def _add_hosts(units: StoreUnits, block: UnitColumns, rows: Int64) -> None:
     positions = block.offset[rows] - block.base + np.where(sys_flags & BORN_HOST_V6, 76, 64)
     is_wide = (sys_flags & STORE_HOST_V6) != 0
     for width, host_positions in ((20, positions[is_wide]), (8, positions[~is_wide])):
-        units.hosts.update(host.tobytes() for host in block.buffer[host_positions[:, None] + np.arange(width)])
+        hosts = block.buffer[host_positions[:, None] + np.arange(width)]
+        is_other = (hosts[1:] != hosts[:-1]).any(axis=1)
+        units.hosts.update(host.tobytes() for host in hosts[np.flatnonzero(np.append(len(hosts) > 0, is_other))])

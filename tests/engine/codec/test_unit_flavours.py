@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PLACES = {
     "engine/codec/compiled.py": "the compiled walk: its magic number, the width of the topic's length (given as the "
     "version, which it is in both), the first byte that the search for units looks for",
+    "engine/codec/compiled_copies.py": "the units of a copy that is followed: both magic numbers",
     "engine/codec/compiled_search.py": "the compiled search for units anywhere: both magic numbers",
     "engine/codec/encode.py": "which topic is written in which flavour",
     "engine/codec/words.py": "what is said of a unit of a flavour that not every release reads",

@@ -11,8 +11,9 @@ import pytest
 from raw_units import raw_log, raw_unit
 
 from engine.codec.columns import Window, aligned_buffer
+from engine.codec.log_copies import LogBytes
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_survey import DAMAGED_UNIT, OPEN_END, OTHER_UNIT, PAUSED, KnownUnits, Survey, Surveyor
+from engine.codec.unit_survey import DAMAGED_UNIT, OPEN_END, OTHER_UNIT, PAUSED, Survey, Surveyor
 
 BASE = 8192
 PAGE = 4096
@@ -27,7 +28,7 @@ def survey(tmp_path: Path, data: bytes, *, stop: int = 1 << 40, live: tuple[int,
     try:
         window = Window(aligned_buffer(1 << 15), 0, 0, 0, descriptor, 0, PAGE)
         none = np.empty(0, np.int64)
-        known = KnownUnits(np.array([live[0]]), np.array([live[1]]), none, none, 0)
+        known = LogBytes(np.array([live[0]]), np.array([live[1]]), 0, none, none, none, none)
         rows = Surveyor().survey(window, stop, known, TopicTable())
         assert rows is not None
         return rows, window.base + window.cursor

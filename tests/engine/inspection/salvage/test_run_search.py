@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from raw_units import raw_log, raw_unit
 
+from engine.codec import log_copies
 from engine.codec.unit_survey import Surveyor
 from engine.inspection.salvage import run_search, store_units
 from engine.inspection.salvage.run_search import RunSearch
@@ -142,11 +143,11 @@ def test_a_survey_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert result.open_ends == expected.open_ends
 
 
-@pytest.mark.parametrize("max_digests", [0, 70, 1000])
-def test_units_are_live_by_their_digests_exactly_where_the_bytes_are_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_digests: int
+@pytest.mark.parametrize("max_pages", [0, 3, 1000])
+def test_units_are_live_by_digests_of_pages_exactly_where_the_bytes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_pages: int
 ) -> None:
-    rng = random.Random(max_digests)
+    rng = random.Random(max_pages)
     log = raw_log(*({"body": rng.randbytes(300), "body_crc": rng.choice((None, None, 0))} for _ in range(200)))
     (tmp_path / "commitlog").mkdir()
     (tmp_path / "commitlog" / f"{0:020d}").write_bytes(log.ljust(1 << 17, b"\0"))
@@ -156,7 +157,7 @@ def test_units_are_live_by_their_digests_exactly_where_the_bytes_are_the_same(
     (tmp_path / "image").write_bytes(log[: 1 << 14] + rng.randbytes(4096) + bytes(changed) + END + log[1 << 13 :] + END)
     monkeypatch.setattr(run_search, "WINDOW_BYTES", 1 << 14)
     monkeypatch.setattr(run_search, "CHUNK_BYTES", 1 << 12)
-    monkeypatch.setattr(store_units, "_MAX_DIGESTS", max_digests)
+    monkeypatch.setattr(log_copies, "MAX_PAGES", max_pages)
     image = ImageFile(tmp_path / "image", Reading(alone=True))
     with open_store(tmp_path) as store:
         units = store_units.walk_store(store, lambda _: None, with_digests=True)
