@@ -19,10 +19,11 @@ from engine.sentences import sentence
 _MODULES = {
     "compiled": "reading a log",
     "compiled_chains": "chains of the index",
+    "compiled_copies": "copies of a log in images",
     "compiled_dispatch": "queues and index from a log",
     "compiled_put": "writing messages",
     "compiled_search": "searching in a log",
-    "compiled_survey": "checking a log",
+    "compiled_survey": "messages in images",
     "compiled_texts": "filters on properties and bodies",
     "compiled_times": "times and timelines",
     "compiled_query": "looking keys up",
