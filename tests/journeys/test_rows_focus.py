@@ -101,6 +101,9 @@ def test_tab_reaches_everything_in_reading_order(
             pane.setFocus()
             observed, unseen = await tour(walker)
             wrong += [f"{view}: {part_name} shows no focus" for part_name in sorted(unseen)]
+            QTest.keyClick(window.rail.buttons["log"], Qt.Key.Key_Escape)
+            if not pane.isAncestorOf(window.focusWidget()):
+                wrong.append(f"{view}: Escape on the rail does not lead back into it")
             stops, unseen = round_by_f6(walker, pane)
             wrong += [f"{view}: F6 does not enter it"] if not stops else []
             wrong += [f"{view}: {part_name} shows no focus by F6" for part_name in sorted(unseen)]

@@ -186,6 +186,7 @@ class RepairBox(QDialog):
         layout.addWidget(self._parts_end)
         self.filler = QWidget()
         self._note_row = row(self.mark, self.note, self.progress, self.stop, self.again)
+        self._note_row.box.setStretch(1, 1)
         layout.addWidget(self._note_row)
         layout.addWidget(self.filler, 1)
         layout.addWidget(command_line)

@@ -516,6 +516,7 @@ QTreeView#store\\.tree {{ background: {side}; }}
 QHeaderView {{ background: {raised}; }}
 QHeaderView::section {{ background: {raised}; color: {text3}; border: 0; border-bottom: 1px solid {hair}; padding: 0
     {p8}; font-size: {p12}; }}
+QLineEdit, QPlainTextEdit {{ placeholder-text-color: {text3}; }}
 QLineEdit, QPlainTextEdit, QComboBox, QSpinBox {{ background: {pane}; color: {text}; border: 1px solid {field};
     border-radius: 5px; padding: 0 {p8}; min-height: {p24}; selection-background-color: {accent};
     selection-color: {accentText}; }}

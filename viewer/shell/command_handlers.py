@@ -225,6 +225,13 @@ def follow_end(window: MainWindow) -> None:
         window.session.follow(on)
 
 
+def open_view(window: MainWindow, kind: str) -> None:
+    """Show a view. In the view itself, give the focus to its leading part."""
+    if window.view == kind:
+        window.focus_view()
+    window.show_view(kind)
+
+
 def next_pane(window: MainWindow, step: int) -> None:
     """Move the focus to the next part: tree, tables, tree of fields, bytes, box."""
     pane = window.panes.get(window.view)

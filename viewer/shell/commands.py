@@ -71,7 +71,7 @@ def _opens(kind: str, menu: str, group: int = 0) -> Command:
         view.command,
         view.asks or view.title,
         menu,
-        lambda p: p.window.show_view(kind),
+        lambda p: do.open_view(p.window, kind),
         icon=view.icon,
         keys=(view.keys,),
         needs=not view.alone,

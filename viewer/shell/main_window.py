@@ -503,12 +503,19 @@ class MainWindow(QMainWindow):
     # ---- words and commands ------------------------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Say what a command needs if the key of a disabled one is pressed."""
+        """Say what a command needs if the key of a disabled one is pressed. Escape goes back into the view."""
         need = need_of_key(self.actions_by_id, event)
         if need:
             self.say(need)
+        elif event.key() == Qt.Key.Key_Escape and event.modifiers() == Qt.KeyboardModifier.NoModifier:
+            self.focus_view()
         else:
             super().keyPressEvent(event)
+
+    def focus_view(self) -> None:
+        """Give the focus to the leading part of the view in front, with its mark."""
+        if self.pages.currentIndex() == 0 and (self.session is not None or self.alone):
+            self.pane(self.view).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _say_need(self, need: str) -> None:
         """Show what the highlighted command of a menu needs, then the view's own sentence again."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QContextMenuEvent, QMouseEvent
+from PySide6.QtGui import QCloseEvent, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QTabBar, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
@@ -95,14 +95,13 @@ class TabBar(QTabBar):
         self.setFont(ui(12))
         role = {name: C(name).name() for name in ("window", "text", "text2", "hair", "accent", "pane", "sunken")}
         self.setStyleSheet(
-            f"QTabBar {{ background: {role['window']}; }}"
+            f"QTabBar {{ background: {role['window']}; outline: 0; }}"
             f"QTabBar::tab {{ background: {role['window']}; color: {role['text2']}; border: 0;"
             f" border-right: 1px solid {role['hair']}; border-top: 2px solid {role['window']};"
             f" padding: 0 {px(10)}px; height: {px(28)}px; max-width: {px(MAX_TAB_WIDTH_PX)}px; }}"
             f"QTabBar::tab:hover {{ background: {role['sunken']}; }}"
             f"QTabBar::tab:selected {{ background: {role['pane']}; color: {role['text']};"
             f" border-top: 2px solid {role['accent']}; }}"
-            f"QTabBar::tab:focus {{ color: {role['accent']}; }}"
         )
 
     def minimumSizeHint(self) -> QSize:
@@ -114,6 +113,14 @@ class TabBar(QTabBar):
         number = self.tabAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
         if number >= 0:
             self.menuRequested.emit(number, event.globalPos())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the tabs, and a frame around the current one if a key brought the focus here."""
+        super().paintEvent(event)
+        if self.hasFocus():
+            p = QPainter(self)
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRect(self.tabRect(self.currentIndex()).adjusted(1, 1, -2, -1))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Close the tab under the middle button."""
@@ -174,7 +181,8 @@ class TabWindow(QWidget):
         return self.pages[max(0, self.bar.currentIndex())]
 
     def add(self, page: MainWindow, *, front: bool = True) -> None:
-        """Add a page as the last tab, and show it with ``front``."""
+        """Add a page as the last tab, and show it with ``front``. Its focus stays where it is."""
+        focused = page.focusWidget()
         self.pages.append(page)
         self._recent.insert(0, page)
         page.setMinimumSize(0, 0)
@@ -190,6 +198,8 @@ class TabWindow(QWidget):
         if front or len(self.pages) == 1:
             self.show_page(self.pages[number])
         self._enable()
+        if page is self.current and focused is not None:
+            focused.setFocus()
 
     def _add_close_button(self, number: int, page: MainWindow) -> None:
         button = ToolButton("close")
@@ -340,6 +350,13 @@ class TabWindow(QWidget):
         others.triggered.connect(lambda: self._close_others(page))
         menu.addAction(current.actions_by_id["tab.reopen"])
         menu.popup(position)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go back into the view on Escape."""
+        if event.key() == Qt.Key.Key_Escape and self.pages:
+            self.current.focus_view()
+        else:
+            super().keyPressEvent(event)
 
     def _close_others(self, page: MainWindow) -> None:
         for other in [other for other in self.pages if other is not page]:

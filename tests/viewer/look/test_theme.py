@@ -10,13 +10,25 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QFont, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 import viewer
 from viewer.look import theme as looks
 from viewer.look.assets import set_language
-from viewer.look.theme import DARK, HEX_DARK, HEX_LIGHT, LIGHT, TOPICS_DARK, TOPICS_LIGHT, C, contrast, hex_fill, theme
+from viewer.look.theme import (
+    DARK,
+    HEX_DARK,
+    HEX_LIGHT,
+    LIGHT,
+    TOPICS_DARK,
+    TOPICS_LIGHT,
+    C,
+    contrast,
+    hex_fill,
+    style_sheet,
+    theme,
+)
 
 LIGHT_AND_DARK = [pytest.param(LIGHT, id="light"), pytest.param(DARK, id="dark")]
 TEXT = ("text", "text2", "text3", "accent", "error", "warn", "note", "ok", "live")
@@ -88,6 +100,20 @@ def test_text_reaches_four_and_a_half_on_pane(tokens: dict[str, str], role: str)
 @pytest.mark.parametrize("role", MARKS)
 def test_marks_and_edges_reach_three_on_pane(tokens: dict[str, str], role: str) -> None:
     assert contrast(tokens[role], tokens["pane"]) >= 3.0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_hints_in_empty_fields_are_readable(themed_app: QApplication, scheme: str) -> None:
+    """The style sheet made hints half transparent. In light colours they had a contrast of 3.3."""
+    theme.set_scheme(scheme)
+    field = QLineEdit()
+    field.setPlaceholderText("Key or unique key")
+    field.setStyleSheet(style_sheet())
+    field.ensurePolished()
+    color = field.palette().color(QPalette.ColorRole.PlaceholderText)
+    theme.set_scheme("light")
+    assert color.alpha() == 255
+    assert contrast(color.name(), (DARK if scheme == "dark" else LIGHT)["pane"]) >= 4.5
 
 
 @pytest.mark.parametrize("tokens", LIGHT_AND_DARK)

@@ -95,6 +95,32 @@ def test_each_tab_keeps_its_view_and_place(run: Run, window: MainWindow, golden:
     run(walk())
 
 
+def test_the_focus_of_a_page_stays_and_escape_leaves_the_tabs(run: Run, window: MainWindow, golden: Golden) -> None:
+    """When the second tab opened, the first one lost its focus to the button Back. Escape on the tabs did nothing."""
+
+    async def walk() -> None:
+        assert await window.open(golden("broker-orders"))
+        window.show()
+        window.pane("log").setFocus()
+        table = window.focusWidget()
+        assert table is not None
+        page = open_tab(window)
+        tabs = tab_window_of(window)
+        assert tabs is not None
+        assert page is not None
+        tabs.show_page(window)
+        assert tabs.focusWidget() is table
+        tabs.activateWindow()
+        await wait_until(tabs.isActiveWindow, "the window is active")
+        tabs.bar.setFocus(Qt.FocusReason.TabFocusReason)
+        bar = tabs.bar.grab().toImage()
+        QTest.keyClick(tabs.bar, Qt.Key.Key_Escape)
+        assert tabs.focusWidget() is table
+        assert tabs.bar.grab().toImage() != bar, "the focus is seen on the tabs"
+
+    run(walk())
+
+
 def test_a_closed_tab_opens_again_at_its_place(run: Run, window: MainWindow, golden: Golden) -> None:
     async def walk() -> None:
         tabs, page = await two_tabs(window, golden)
