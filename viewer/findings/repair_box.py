@@ -7,19 +7,15 @@ or, after a question, made in the store itself.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QFileDialog, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QDialog, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from engine.mapped.backup import find_backups
 from engine.patching.patches import BadPatch
-from viewer.findings.mend_confirmations import MendConfirmation, UndoConfirmation
 from viewer.findings.repair_model import (
     PatchRow,
     RepairModel,
@@ -31,16 +27,14 @@ from viewer.findings.repair_model import (
     patch_text,
     repair_lines,
 )
-from viewer.findings.repair_work import mend, mend_copy, open_patches, restore, save_patches
+from viewer.findings.repair_writer import RepairWriter
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import plain
 from viewer.look.theme import px, ui
 from viewer.pane.edit_box import ask_edit, edit_menu
-from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime.command_line import STORE
 from viewer.runtime.jobs import Cancelled
-from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, PaneHead, Progress, StatusMark, ToolButton
 from viewer.widgets.boxes import column, empty, row, scrolling, splitter
 from viewer.widgets.choices import TickBox
@@ -48,20 +42,15 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from engine.mapped.backup import BackupJournal
     from engine.patching.patches import Patch
-    from engine.repair.mend_in_place import MendedStore
     from engine.repair.repair import Repair
     from engine.repair.repair_plan import RepairPlan
     from engine.repair.repair_plan import State as StoreState
-    from viewer.runtime.jobs import Control, Job
+    from viewer.runtime.jobs import Job
     from viewer.runtime.store_session import StoreSession
 
 PLANNING = words("Working out what can be mended")
 JUDGING = words("Checking the store as patched")
-COPYING = words("Writing the mended copy")
-MENDING = words("Mending the store")
-RESTORING = words("Undoing a change of the store")
 
 
 class RepairBox(QDialog):
@@ -79,11 +68,13 @@ class RepairBox(QDialog):
         super().__init__(parent)
         self.session, self._say = session, say
         self._closed = self._is_docked = False
-        self._writing = ""
-        """Title of the job that writes; "" while none does."""
         self.outcome = ""
         """The result of the last change of the store itself."""
         self.model = RepairModel(session.bench)
+        self.writer = RepairWriter(self, session, self.model, say)
+        self.writer.changed.connect(self._show)
+        self.writer.told.connect(self._note_result)
+        self.writer.storeChanged.connect(self._store_changed)
         self.setObjectName("repair.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("What can be mended"))
@@ -94,7 +85,15 @@ class RepairBox(QDialog):
         session.closing.connect(self.close)
         session.benchChanged.connect(self._bench_changed)
         session.replaced.connect(self._show)
-        intro = tr("Nothing is changed yet. Take or leave each repair; then save a mended copy, or apply it here.")
+        self._make_lists()
+        self._make_buttons()
+        self._make_shortcuts()
+        self._lay_out()
+        self._show()
+        self.close_button.setFocus()
+
+    def _make_lists(self) -> None:
+        """Make the parts that show repairs, the compared stores and patches, and the sentence below them."""
         self.ticks: list[TickBox] = []
         self._repairs = column(gap=4, margins=(10, 8, 10, 8))
         self.compared = RecordView("repair.compared", compared_kind())
@@ -102,98 +101,97 @@ class RepairBox(QDialog):
         self.patches = RecordView("repair.patches", patch_kind())
         self.patches.setAccessibleName(tr("Patches"))
         self.patches.placeRequested.connect(self._followed)
-        self.undo_step, self.redo_step = ToolButton("undo", tr("Undo")), ToolButton("redo", tr("Redo"))
-        self.undo_step.setObjectName("repair.undoStep")
-        self.redo_step.setObjectName("repair.redoStep")
-        self.open_file, self.save = Button(tr("Open patches…")), Button(tr("Save patches…"))
-        self.open_file.setObjectName("repair.open")
-        self.add_patch = Button(tr("Add a patch…"))
-        self.add_patch.setObjectName("repair.add")
-        self.add_patch.setMenu(edit_menu(self, self.ask_edit))
-        self.as_patched = Button(tr("Show the store as patched"))
-        self.as_patched.setObjectName("repair.asPatched")
-        self.as_patched.setToolTip(tr("All views then show the store as the taken patches would leave it."))
+        self.patches.rowChosen.connect(self._show_detail)
+        self.detail = Label("", 12, "text2", wrap=True, select=True)
+        self.detail.setObjectName("repair.detail")
+        self.detail.setContentsMargins(px(12), px(4), px(12), px(4))
         self.note = Label("", 12, "text2", wrap=True, select=True)
         self.note.setObjectName("repair.note")
         self.mark = StatusMark("")
         self.progress = Progress(160)
-        self.stop, self.again = Button(tr("Stop")), Button(tr("Try again"))
         self.command = ElidedLine("", 12, "text2", code=True)
         self.command.setObjectName("repair.command")
         self.command.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def _make_buttons(self) -> None:
+        bench, writer = self.session.bench, self.writer
+        self.undo_step, self.redo_step = ToolButton("undo", tr("Undo")), ToolButton("redo", tr("Redo"))
+        self.add_patch = Button(tr("Add a patch…"))
+        self.add_patch.setMenu(edit_menu(self, self.ask_edit))
+        self.open_file, self.save = Button(tr("Open patches…")), Button(tr("Save patches…"))
+        self.as_patched = Button(tr("Show the store as patched"))
+        self.as_patched.setToolTip(tr("All views then show the store as the taken patches would leave it."))
+        self.stop, self.again = Button(tr("Stop")), Button(tr("Try again"))
         self.copy_command = Button(tr("Copy the command"))
         self.copy_command.setToolTip(tr("It mends the store itself, after a question, and keeps what it changes."))
         self.undo_change, self.apply = Button(tr("Undo a change…")), Button(tr("Apply…"), "danger")
         self.undo_change.setToolTip(tr("Restores what Apply… or a command changed in this store, from its backup."))
         self.apply.setToolTip(tr("Mends the store itself, after a question. What it changes is saved beside it."))
-        self.write = Button(tr("Save mended copy…"), "primary")
-        self.close_button = Button(tr("Close"))
         self.dock = Button(tr("Show below the views"))
-        self.dock.setObjectName("repair.dock")
         self.dock.setToolTip(tr("The patches then stay in sight beside every view."))
-        self.dock.clicked.connect(lambda: self.dockRequested.emit(not self._is_docked))
-        for name in ("stop", "again", "save", "write", "apply"):
-            getattr(self, name).setObjectName(f"repair.{name}")
-        self.undo_change.setObjectName("repair.undo")
-        self.copy_command.setObjectName("repair.copyCommand")
-        self.close_button.setObjectName("repair.close")
-        self.stop.clicked.connect(self.cancel)
-        self.again.clicked.connect(self._try_again)
-        self.copy_command.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command_line()))
-        self.save.clicked.connect(self.ask_save)
-        self.write.clicked.connect(self.ask_copy)
-        self.apply.clicked.connect(self.ask_apply)
-        self.open_file.clicked.connect(self.ask_open)
-        self.as_patched.clicked.connect(self.toggle_look)
-        self.undo_step.clicked.connect(session.bench.undo)
-        self.redo_step.clicked.connect(session.bench.redo)
-        self._own_keys: list[QShortcut] = []
-        for keys, work in (
-            (QKeySequence(QKeySequence.StandardKey.Undo), session.bench.undo),
-            (QKeySequence("Ctrl+Shift+Z"), session.bench.redo),
-            (QKeySequence("Ctrl+Y"), session.bench.redo),
-        ):
-            self._own_keys.append(QShortcut(keys, self, work))
-        take = QShortcut(QKeySequence(Qt.Key.Key_Space), self.patches, self._toggle_current)
-        drop = QShortcut(QKeySequence(Qt.Key.Key_Delete), self.patches, self._drop_current)
-        for shortcut in (take, drop):
-            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
-        self.undo_change.clicked.connect(self.ask_undo)
-        self.close_button.clicked.connect(self.reject)
+        self.write, self.close_button = Button(tr("Save mended copy…"), "primary"), Button(tr("Close"))
+        buttons: tuple[tuple[QAbstractButton, str, Callable[[], object]], ...] = (
+            (self.undo_step, "undoStep", bench.undo),
+            (self.redo_step, "redoStep", bench.redo),
+            (self.open_file, "open", writer.ask_open),
+            (self.save, "save", writer.ask_save),
+            (self.as_patched, "asPatched", self.toggle_look),
+            (self.stop, "stop", self.cancel),
+            (self.again, "again", self._try_again),
+            (self.copy_command, "copyCommand", lambda: QGuiApplication.clipboard().setText(self._command_line())),
+            (self.undo_change, "undo", writer.ask_undo),
+            (self.dock, "dock", lambda: self.dockRequested.emit(not self._is_docked)),
+            (self.apply, "apply", writer.ask_apply),
+            (self.write, "write", writer.ask_copy),
+            (self.close_button, "close", self.reject),
+        )
+        self.add_patch.setObjectName("repair.add")
+        for button, name, work in buttons:
+            button.setObjectName(f"repair.{name}")
+            button.clicked.connect(lambda _checked=False, work=work: work())
+
+    def _make_shortcuts(self) -> None:
+        bench = self.session.bench
+        self._own_keys = [
+            QShortcut(keys, self, work)
+            for keys, work in (
+                (QKeySequence(QKeySequence.StandardKey.Undo), bench.undo),
+                (QKeySequence("Ctrl+Shift+Z"), bench.redo),
+                (QKeySequence("Ctrl+Y"), bench.redo),
+            )
+        ]
+        for key, action in ((Qt.Key.Key_Space, self._toggle_current), (Qt.Key.Key_Delete, self._drop_current)):
+            QShortcut(QKeySequence(key), self.patches, action).setContext(Qt.ShortcutContext.WidgetShortcut)
+
+    def _lay_out(self) -> None:
         self.compared_head = PaneHead(tr("As it is · as patched"), "", self.as_patched)
         tools = (self.undo_step, self.redo_step, self.add_patch, self.open_file, self.save)
         self.patches_head = PaneHead(tr("Patches"), "", *tools)
         compared = column(self.compared_head, self.compared, gap=0)
         compared.box.setStretch(1, 1)
-        self.detail = Label("", 12, "text2", wrap=True, select=True)
-        self.detail.setObjectName("repair.detail")
-        self.detail.setContentsMargins(px(12), px(4), px(12), px(4))
-        self.patches.rowChosen.connect(self._show_detail)
         patches = column(self.patches_head, self.patches, self.detail, gap=0)
         patches.box.setStretch(1, 1)
         self._repairs_area = scrolling(self._repairs)
-        self._upper = upper = splitter(False, (self._repairs_area, 440), (compared, 720))
-        command_line = row(self.command, self.copy_command)
-        command_line.box.setStretch(0, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(px(16), px(14), px(16), px(12))
-        layout.setSpacing(px(8))
-        self._intro = Label(intro, 12, "text2", wrap=True)
-        layout.addWidget(self._intro)
-        self._parts = splitter(True, (upper, 280), (patches, 220))
-        layout.addWidget(self._parts, 1)
+        self._upper = splitter(False, (self._repairs_area, 440), (compared, 720))
+        self._parts = splitter(True, (self._upper, 280), (patches, 220))
         self._parts_end = Hairline()
-        layout.addWidget(self._parts_end)
+        intro = tr("Nothing is changed yet. Take or leave each repair; then save a mended copy, or apply it here.")
+        self._intro = Label(intro, 12, "text2", wrap=True)
         self.filler = QWidget()
         self._note_row = row(self.mark, self.note, self.progress, self.stop, self.again)
         self._note_row.box.setStretch(1, 1)
+        self._command_row = row(self.command, self.copy_command)
+        self._command_row.box.setStretch(0, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(16), px(14), px(16), px(12))
+        layout.setSpacing(px(8))
+        layout.addWidget(self._intro)
+        layout.addWidget(self._parts, 1)
+        layout.addWidget(self._parts_end)
         layout.addWidget(self._note_row)
         layout.addWidget(self.filler, 1)
-        layout.addWidget(command_line)
-        self._command_row = command_line
+        layout.addWidget(self._command_row)
         layout.addWidget(row(self.undo_change, self.dock, None, self.apply, self.write, self.close_button))
-        self._show()
-        self.close_button.setFocus()
 
     def set_docked(self, is_docked: bool) -> None:
         """Arrange the parts for a panel, which is wide and low, or for a window of its own."""
@@ -317,7 +315,7 @@ class RepairBox(QDialog):
 
     def _job(self) -> Job | None:
         working = PLANNING if self.model.running is not None else JUDGING if self.model.judging is not None else ""
-        title = self._writing or working
+        title = self.writer.writing or working
         return next((job for job in self.session.jobs.list if title and job.title == tr(title)), None)
 
     def _progressed(self) -> None:
@@ -327,7 +325,7 @@ class RepairBox(QDialog):
 
     def _on_finished(self) -> None:
         self.cancel()
-        self._closed = True
+        self._closed = self.writer.is_closed = True
 
     # ---- the look as patched -----------------------------------------------------------------------------------------
 
@@ -343,221 +341,25 @@ class RepairBox(QDialog):
         except (StoreError, OSError) as error:
             self._tell(engine_words(str(error)))
 
-    # ---- saving ------------------------------------------------------------------------------------------------------
+    # ---- what was written --------------------------------------------------------------------------------------------
 
-    def ask_save(self) -> None:
-        """Ask where the patches shall be written."""
-        dialog = QFileDialog(self, tr("Save the patches"), str(Path.home() / "patches.json"))
-        dialog.setObjectName("repair.dialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter("JSON (*.json)")
-        dialog.setDefaultSuffix("json")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.save_to(Path(name)))
-        dialog.open()
-
-    def ask_open(self) -> None:
-        """Ask which list of patches is opened."""
-        dialog = QFileDialog(self, tr("Open patches"), str(Path.home()))
-        dialog.setObjectName("repair.openDialog")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilter("JSON (*.json)")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.open_from(Path(name)))
-        dialog.open()
-
-    def open_from(self, source: Path) -> None:
-        """Add the patches of a file to the list, if they fit to the store."""
-        path = self.session.path
-
-        def opened(patches: tuple[Patch, ...]) -> None:
-            had_none = not self.session.bench.edits
-            self.model.add(patches, tr("open {name}", name=source.name))
-            if had_none:
-                self.session.bench.note_saved()
-
-        self.session.jobs.read(
-            lambda: open_patches(path, source),
-            opened,
-            lambda error: self._tell(tr("No patch was added: {why}", why=engine_words(str(error)))),
-        )
-
-    def save_to(self, target: Path) -> None:
-        """Write the taken patches as JSON; not into the store."""
-        if in_store(self.session.path, target):
-            self._tell(tr("Nothing is written into the store: choose another folder."))
-            return
-        patches = self.model.taken_patches
-
-        def saved(_none: object) -> None:
-            self.model.saved = patches, str(target)
-            if set(self.session.bench.edits) <= set(patches):
-                self.session.bench.note_saved()
-            self._show()
-            self._tell(tr("Patches written to {path}", path=str(target)))
-
-        self.session.jobs.read(
-            lambda: save_patches(patches, target),
-            saved,
-            lambda error: self._tell(f"{target}: {engine_words(str(error))}"),
-        )
-
-    def ask_copy(self) -> None:
-        """Ask where the mended copy shall be written."""
-        session = self.session
-        ask_target_folder(
-            self,
-            "repair.target",
-            tr("Folder for the mended copy"),
-            tr("Save mended copy"),
-            "mended",
-            session.path,
-            session.jobs.read,
-            self.copy_to,
-        )
-
-    def copy_to(self, target: Path) -> None:
-        """Write a mended copy: a job that can be stopped."""
-        patches = self.model.taken_patches
-        if patches and not self._writing:
-            self._writing = COPYING
-            self.session.jobs.start(self._copy(patches, target.absolute()))
-            self._show()
-
-    async def _copy(self, patches: tuple[Patch, ...], target: Path) -> None:
-        path, config = self.session.path, self.session.config
-
-        def work(control: Control) -> Path:
-            return mend_copy(control, path, config, patches, target)
-
-        try:
-            await self.session.jobs.run(tr(COPYING), work, as_it_is=True)
-        except (Cancelled, asyncio.CancelledError):
-            result = tr("Stopped: nothing is left of the copy.")
-        except (StoreError, OSError) as error:
-            result = tr("No copy was written: {why}", why=engine_words(str(error)))
-        else:
-            result = tr_plural(
-                "The mended copy is in {path} ({n:,} patch). The store stays as it is.",
-                "The mended copy is in {path} ({n:,} patches). The store stays as it is.",
-                n=len(patches),
-                path=str(target),
-            )
-        finally:
-            self._writing = ""
+    def _store_changed(self, result: str) -> None:
+        """Work out what can be mended in the changed store."""
         if not self._closed:
-            self._show()
-        self._tell(result)
-
-    # ---- changing the store itself -----------------------------------------------------------------------------------
-
-    def ask_apply(self) -> None:
-        """Show what would be written into the store, and ask."""
-        patches = self.model.taken_patches
-        if not patches or self._writing:
-            return
-        current, patched = self.model.current, self.model.patched
-        effect = loss_headline(current, patched) if current is not None else ""
-        is_worse = current is not None and patched is not None and patched.is_worse_than(current)
-        box = MendConfirmation(self, self.session, patches, effect, is_worse=is_worse)
-        box.confirmed.connect(lambda: self.mend(patches))
-        box.open()
-
-    def mend(self, patches: Sequence[Patch]) -> None:
-        """Make the changes in the store itself: a job that can be stopped, which takes everything back."""
-        if not self._writing:
-            self._writing = MENDING
-            self.session.jobs.start(self._mend(tuple(patches)))
+            self.cancel()
+            self.model.forget()
+            self.session.bench.forget()
+            self.outcome = result
             self._show()
 
-    async def _mend(self, patches: tuple[Patch, ...]) -> None:
-        session = self.session
-        path, config = session.path, session.config
-
-        def work(control: Control) -> MendedStore:
-            return mend(control, path, config, patches)
-
-        mended: MendedStore | None = None
-        try:
-            mended = await session.jobs.run(tr(MENDING), work, as_it_is=True)
-        except (Cancelled, asyncio.CancelledError):
-            result = tr("Stopped: the store is as it was.")
-        except (StoreError, OSError) as error:
-            result = tr("The store was not changed: {why}", why=engine_words(str(error)))
-        else:
-            result = tr_plural(
-                "The store is mended ({n:,} patch). Backup and journal: {folder}",
-                "The store is mended ({n:,} patches). Backup and journal: {folder}",
-                n=mended.patches,
-                folder=str(mended.folder),
-            )
-        finally:
-            self._writing = ""
-        await self._changed(result, has_changed=mended is not None)
-
-    def ask_undo(self) -> None:
-        """Ask which change of the store is undone."""
-        path = self.session.path
-        self.session.jobs.read(
-            lambda: find_backups(path), self._ask_which, lambda error: self._tell(engine_words(str(error)))
-        )
-
-    def _ask_which(self, backups: list[BackupJournal]) -> None:
-        if self._closed or self._writing:
-            return
-        if not backups:
-            self._tell(tr("Nothing to undo: no backup of this store lies beside it."))
-            return
-        box = UndoConfirmation(self, self.session, backups)
-        box.chosen.connect(self.restore)
-        box.open()
-
-    def restore(self, backup: BackupJournal) -> None:
-        """Restore what a command changed in the store."""
-        if not self._writing:
-            self._writing = RESTORING
-            self.session.jobs.start(self._restore(backup))
-            self._show()
-
-    async def _restore(self, backup: BackupJournal) -> None:
-        session = self.session
-        path = session.path
-        is_restored = False
-        try:
-            await session.jobs.run(tr(RESTORING), lambda control: restore(control, path, backup), as_it_is=True)
-        except (Cancelled, asyncio.CancelledError):
-            result = tr("Stopped.")
-        except (StoreError, OSError) as error:
-            result = tr("Nothing was undone: {why}", why=engine_words(str(error)))
-        else:
-            is_restored = True
-            result = tr("The store is as it was before. The backup stays in {folder}", folder=str(backup.folder))
-        finally:
-            self._writing = ""
-        await self._changed(result, has_changed=is_restored)
-
-    async def _changed(self, result: str, *, has_changed: bool) -> None:
-        """Report ``result``; let every view read a changed store again, and work out what can be mended now."""
-        if has_changed and not self.session.closed:
-            try:
-                await self.session.read_anew()
-            except (StoreError, OSError) as error:
-                result = f"{result} {engine_words(str(error))}"
-            if not self._closed:
-                self.cancel()
-                self.model.forget()
-                self.session.bench.forget()
-                self.outcome = result
-                self._show()
-        elif not self._closed:
-            self._show()
-        self._tell(result)
-
-    def _tell(self, text: str) -> None:
-        self._say(text)
+    def _note_result(self, text: str) -> None:
         if not self._closed:
             self.note.setText(text)
             self._note_row.show()
+
+    def _tell(self, text: str) -> None:
+        self._say(text)
+        self._note_result(text)
 
     def _command_line(self) -> str:
         return self.session.command_line(self.model.command(STORE))
@@ -607,15 +409,17 @@ class RepairBox(QDialog):
         self._show_patches()
         self.note.setText(self._note())
         self.mark.set_kind(self._mark())
-        busy = is_working or bool(self._writing)
+        busy = is_working or bool(self.writer.writing)
         self.progress.setVisible(busy)
         self.progress.set_part(None)
         self.stop.setVisible(busy)
         self.again.setVisible(bool(model.error) and not busy and self.session.snapshot.kind == "store")
-        can_write = bool(model.taken_patches) and model.is_planned and not model.misfit and not self._writing
+        can_write = bool(model.taken_patches) and model.is_planned and not model.misfit and not self.writer.writing
+        if self.writer.writing and self.focusWidget() in {self.apply, self.undo_change}:
+            self.close_button.setFocus()  # or Qt moves the focus on from a button that is disabled
         for button in (self.save, self.write, self.apply):
             button.setEnabled(can_write)
-        self.undo_change.setEnabled(not self._writing and self.session.snapshot.kind == "store")
+        self.undo_change.setEnabled(not self.writer.writing and self.session.snapshot.kind == "store")
         command = model.command(STORE) if model.taken_patches else []
         for part in (self.command, self.copy_command):
             part.setVisible(bool(command))
@@ -638,7 +442,9 @@ class RepairBox(QDialog):
         shown = self.session.patches
         is_shown = bool(shown) and shown == model.taken_patches
         self.as_patched.setText(tr("Show the store as it is") if is_shown else tr("Show the store as patched"))
-        self.as_patched.setEnabled((is_shown or (bool(model.taken_patches) and not model.misfit)) and not self._writing)
+        self.as_patched.setEnabled(
+            (is_shown or (bool(model.taken_patches) and not model.misfit)) and not self.writer.writing
+        )
 
     def _show_patches(self) -> None:
         model, bench = self.model, self.session.bench
@@ -672,15 +478,15 @@ class RepairBox(QDialog):
     def _mark(self) -> str:
         """Return the mark before the sentence: an error, what was done, or none."""
         model = self.model
-        if self._writing or model.running is not None or model.judging is not None:
+        if self.writer.writing or model.running is not None or model.judging is not None:
             return ""
         return "error" if model.error or model.misfit else "ok" if self.outcome else ""
 
     def _note(self) -> str:
         """Return the sentence on what runs, what failed, or what does not fit."""
         model = self.model
-        if self._writing:
-            return f"{tr(self._writing)} …"
+        if self.writer.writing:
+            return f"{tr(self.writer.writing)} …"
         if model.running is not None:
             return tr("Working out what can be mended …")
         if model.judging is not None:

@@ -47,15 +47,15 @@ def test_repairs_are_taken_or_left_and_written_into_a_copy(qapp, root, tmp_path)
         box.ticks[1].click()
         await wait_until(lambda: box.model.plan is not None)
         assert box.command.text().endswith("--apply --finding log")
-        box.save_to(root / "patches.json")
+        box.writer.save_to(root / "patches.json")
         assert "Nothing is written into the store" in box.note.text()
-        box.save_to(tmp_path / "patches.json")
-        box.copy_to(tmp_path / "mended")
+        box.writer.save_to(tmp_path / "patches.json")
+        box.writer.copy_to(tmp_path / "mended")
         await wait_until_idle(session.jobs)
         assert "stays as it is" in box.note.text()
         assert messages[-1] == box.note.text()
         assert {entry.name for entry in tmp_path.iterdir()} >= {"mended", "patches.json"}
-        box.copy_to(tmp_path / "mended")
+        box.writer.copy_to(tmp_path / "mended")
         await wait_until_idle(session.jobs)
         assert "No copy was written" in box.note.text()
         box.ticks[0].click()
@@ -80,7 +80,7 @@ def test_a_patch_is_left_out_by_key_and_the_store_is_shown_as_the_others_leave_i
         assert box.patches_head.note.text() == "1 of 2 patches taken"
         await wait_until(lambda: box.model.patched is not None)
         assert box.command.text() == ""
-        box.save_to(tmp_path / "patches.json")
+        box.writer.save_to(tmp_path / "patches.json")
         await wait_until_idle(session.jobs)
         assert box.command.text().endswith(f"--patches {tmp_path / 'patches.json'}")
         taken = box.model.taken_patches
@@ -96,7 +96,7 @@ def test_a_patch_is_left_out_by_key_and_the_store_is_shown_as_the_others_leave_i
         await wait_until(lambda: session.findings_complete)
         assert {finding.id for finding in session.findings if finding.severity == "error"} & {"CL01"} == set()
         assert session.snapshot.log.end_offset >= broken
-        box.open_from(tmp_path / "patches.json")
+        box.writer.open_from(tmp_path / "patches.json")
         await wait_until_idle(session.jobs)
         assert [row.is_taken for row in box.model.rows()] == [True, False]
         await wait_until(lambda: box.model.patched is not None)
@@ -120,22 +120,22 @@ def test_the_store_itself_is_mended_and_restored_from_the_window(qapp, root) -> 
         box = pane.repair_box
         await wait_until(lambda: box.model.plan is not None)
         await wait_until_idle(session.jobs)
-        box.ask_undo()
+        box.writer.ask_undo()
         await wait_until_idle(session.jobs)
         assert box.note.text() == "Nothing to undo: no backup of this store lies beside it."
         with StoreLock(root / "lock"):
-            box.ask_apply()
+            box.writer.ask_apply()
             question = box.findChild(MendConfirmation, "repair.apply.dialog")
             await wait_until_idle(session.jobs)
             assert "has the store open for writing" in question.holder_label.text()
             assert not question.agree.isEnabled()
             question.reject()
-            box.mend(box.model.plan.patches)
+            box.writer.mend(box.model.plan.patches)
             await wait_until_idle(session.jobs)
             assert "The store was not changed" in box.note.text()
         (root / "lock").unlink()
         before.update(golden_stores.fingerprint(root))
-        box.ask_apply()
+        box.writer.ask_apply()
         question = box.findChildren(MendConfirmation)[-1]
         await wait_until(question.agree.isEnabled)
         assert question.cancel.isDefault()
@@ -145,13 +145,15 @@ def test_the_store_itself_is_mended_and_restored_from_the_window(qapp, root) -> 
         (folder,) = root.parent.glob("store.kept-*")
         assert box.note.text() == f"The store is mended (2 patches). Backup and journal: {folder}"
         assert golden_stores.changes(before, golden_stores.fingerprint(root)) != []
-        box.ask_undo()
+        box.undo_change.setFocus()
+        box.undo_change.click()
         await wait_until(lambda: box.findChild(UndoConfirmation) is not None)
         question = box.findChild(UndoConfirmation)
         await wait_until(question.agree.isEnabled)
         question.agree.click()
         await wait_until(lambda: bool(box.model.offered))
         assert str(folder) in box.note.text()
+        assert box.focusWidget() is box.close_button, "not a button that Enter would press by surprise"
         assert session.snapshot.log.unit_at(0) is not None
 
     on_store(qapp, FindingsPane, root, drive)
