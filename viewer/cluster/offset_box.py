@@ -170,7 +170,7 @@ class OffsetBox(QDialog):
         self.confirmed.toggled.connect(lambda _on: self._enable())
         self.show_button = Button(tr("Show what it means"), "primary")
         self.undo_button = Button(tr("Set the old offsets again…"))
-        self.close_button, self.apply_button = Button(tr("Close"), "flat"), Button(tr("Set the offsets"), "danger")
+        self.close_button, self.apply_button = Button(tr("Close")), Button(tr("Set the offsets"), "danger")
         for name, button, action in (
             ("show", self.show_button, self.show_plan),
             ("undo", self.undo_button, self.show_undo),

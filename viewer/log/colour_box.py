@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QListWidgetItem, QVBoxLayout, QWidget
 
 from viewer.log.colour_rules import TINTS, Rule
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.basics import Button, Field, Label
 from viewer.widgets.boxes import column, row
-from viewer.widgets.choices import ChoiceField
+from viewer.widgets.choices import ChoiceField, ChoiceList
 from viewer.widgets.paint import mark
 
 
@@ -31,7 +31,7 @@ class ColourBox(QDialog):
         self.setAccessibleName(tr("Colouring rules"))
         self.rules = list(rules)
         self._filling = False
-        self.list = QListWidget()
+        self.list = ChoiceList()
         self.list.setObjectName("colour.list")
         self.list.setAccessibleName(tr("Colouring rules"))
         self.list.setIconSize(QSize(px(34), px(18)))
@@ -61,7 +61,7 @@ class ColourBox(QDialog):
                 ("delete", "Delete", ""),
                 ("up", "Up", ""),
                 ("down", "Down", ""),
-                ("close", "Cancel", "flat"),
+                ("close", "Cancel", ""),
                 ("apply", "Apply", "primary"),
             )
         }

@@ -204,7 +204,7 @@ class ExportBox(RowScopeBox):
         self._formed()
 
     def _lay_out(self) -> None:
-        browse, cancel, go = Button(tr("Choose…")), Button(tr("Cancel"), "flat"), Button(tr("Export"), "primary")
+        browse, cancel, go = Button(tr("Choose…")), Button(tr("Cancel")), Button(tr("Export"), "primary")
         actions = {
             "browse": (browse, lambda: ask_target(self, self.path.text(), self._chosen)),
             "cancel": (cancel, self.reject),

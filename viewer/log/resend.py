@@ -226,7 +226,7 @@ class ResendBox(RowScopeBox):
         self.address.textEdited.connect(lambda _text: self.mine.setChecked(False))
         self.summary = Label("", 13, "text", wrap=True)
         self.summary.setObjectName("resend.summary")
-        self.show_button, self.cancel = Button(tr("Show what would be sent")), Button(tr("Cancel"), "flat")
+        self.show_button, self.cancel = Button(tr("Show what would be sent")), Button(tr("Cancel"))
         self.send = Button(tr("Send"), "danger")
         self._lay_out()
         self._changed()

@@ -79,4 +79,6 @@ class RowScopeBox(QDialog):
         layout.addWidget(Label(tr("Rows"), 13, "text", 600))
         for scope_button in self.scope_buttons.values():
             layout.addWidget(scope_button)
+            if scope_button.isChecked():
+                scope_button.setFocus()
         return layout

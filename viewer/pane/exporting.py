@@ -172,7 +172,7 @@ class TableExportBox(QDialog):
             self.form.addItem(tr(text), suffix)
         self.path = Field(tr("File"), code=True)
         self.path.setObjectName("export.path")
-        browse, cancel, go = Button(tr("Choose…")), Button(tr("Cancel"), "flat"), Button(tr("Export"), "primary")
+        browse, cancel, go = Button(tr("Choose…")), Button(tr("Cancel")), Button(tr("Export"), "primary")
         for button, part in ((browse, "browse"), (cancel, "cancel"), (go, "go")):
             button.setObjectName(f"export.{part}")
         browse.clicked.connect(lambda: ask_target(self, self.path.text(), self._chosen))

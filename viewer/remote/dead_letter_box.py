@@ -61,7 +61,7 @@ class DeadLetterBox(QDialog):
         self.unknown.setObjectName("letters.unknown")
         self.unknown.setAccessibleName(self.unknown.text())
         self.unknown.toggled.connect(lambda _on: self.show_plan())
-        self.close_button, self.send_button = Button(tr("Close"), "flat"), Button(tr("Send"), "danger")
+        self.close_button, self.send_button = Button(tr("Close")), Button(tr("Send"), "danger")
         for name, button, action in (
             ("close", self.close_button, self.reject),
             ("send", self.send_button, self.send),

@@ -109,7 +109,7 @@ class SendBox(QDialog):
         self.confirmed.setAccessibleName(self.confirmed.text())
         self.confirmed.toggled.connect(lambda _on: self._enable())
         self.show_button = Button(tr("Show what will be sent"), "primary")
-        self.close_button, self.send_button = Button(tr("Close"), "flat"), Button(tr("Send"), "danger")
+        self.close_button, self.send_button = Button(tr("Close")), Button(tr("Send"), "danger")
         for button, action in (
             (self.show_button, self.show_plan),
             (self.close_button, self.reject),

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
     QHBoxLayout,
-    QListWidget,
     QListWidgetItem,
     QScrollArea,
     QSizePolicy,
@@ -42,6 +41,7 @@ from viewer.look.rule_pages import rule_index, rule_page
 from viewer.look.theme import px, ui
 from viewer.widgets.basics import Button, Field, Key, Label, ThemedPanel
 from viewer.widgets.boxes import column, row
+from viewer.widgets.choices import ChoiceList
 
 _RULE = re.compile(r"(?<![\w\[:/])([A-Z]{2}\d\d)(?![\w\].])")
 FIRST_PAGE = "index.md"
@@ -169,7 +169,7 @@ class HelpBox(QDialog):
         self.search.setObjectName("help.search")
         self.search.setAccessibleName(tr("Search the help"))
         self.search.textChanged.connect(self._find)
-        self.list = QListWidget()
+        self.list = ChoiceList()
         self.search.returnPressed.connect(self.list.setFocus)
         self.list.setObjectName("help.index")
         self.list.setAccessibleName(tr("Pages of the help"))

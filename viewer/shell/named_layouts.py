@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QListWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
@@ -21,6 +21,7 @@ from viewer.shell.layout import Layout
 from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Button, Field, Label
 from viewer.widgets.boxes import row
+from viewer.widgets.choices import ChoiceList
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class ChooseBox(QDialog):
         self.setWindowTitle(tr("Profiles"))
         self.setAccessibleName(tr("Profiles"))
         self.resize(px(460), px(340))
-        self.list = QListWidget()
+        self.list = ChoiceList()
         self.list.setObjectName("layout.list")
         self.list.setAccessibleName(tr("Profiles"))
         self.list.setFont(ui(13))

@@ -1,13 +1,14 @@
-"""Combo boxes and check boxes with the same look everywhere."""
+"""Combo boxes, check boxes and lists with the same look everywhere."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QCheckBox, QComboBox, QStyle, QStyleOptionButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QListWidget, QStyle, QStyleOptionButton, QWidget
 
 from viewer.look.assets import icon_pixmap
 from viewer.look.theme import C, px
+from viewer.widgets.focus import FocusRing
 
 
 class ChoiceField(QComboBox):
@@ -49,3 +50,11 @@ class TickBox(QCheckBox):
         )
         corners = ((0.24, 0.52), (0.43, 0.7), (0.76, 0.3))
         p.drawPolyline(QPolygonF([QPointF(box.x() + box.width() * x, box.y() + box.height() * y) for x, y in corners]))
+
+
+class ChoiceList(QListWidget):
+    """A list with a frame while a key has brought the focus there. An empty list showed nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        FocusRing(self)

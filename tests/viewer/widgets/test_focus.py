@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.widgets.choices import ChoiceList
 from viewer.widgets.focus import FocusRing, in_reading_order, set_reading_order
 
 
@@ -67,3 +68,14 @@ def test_parts_are_read_line_by_line_whatever_was_made_first(qtbot):
         if current is first_field:
             break
     assert chain == [first_field, second_field, third_button, last_button]
+
+
+def test_an_empty_list_shows_the_focus(qtbot):
+    """Tab stopped at the empty list of colouring rules, and nothing showed it."""
+    names = ChoiceList()
+    qtbot.addWidget(names)
+    names.show()
+    without_focus = names.grab().toImage()
+    names.setFocus(Qt.FocusReason.TabFocusReason)
+    QApplication.sendEvent(names, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
+    assert names.grab().toImage() != without_focus
