@@ -50,6 +50,11 @@ def encode_key(row: IndexKeyRow, timestamp: int) -> bytes:
     return start + unique_part + _LONG.pack(row.physical_offset)
 
 
+def encode_value(timestamp: int) -> bytes:
+    """Return the value of a row of a unit that was stored at ``timestamp`` (ms)."""
+    return _LONG.pack(timestamp)
+
+
 def decode_key(key: bytes) -> IndexKeyRow | None:
     """Return what a key says; None for that of a row with a name, or one of another form."""
     if len(key) < 2 * _LONG.size + 2 or key[_LONG.size : _LONG.size + 1] != b"@" or key[-_LONG.size - 1 :][:1] != b"@":

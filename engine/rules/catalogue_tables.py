@@ -562,8 +562,9 @@ IX12 = _rule(
     "With indexRocksDBEnable a broker finds messages by key, unique key and tags through rows of rocksdbstore/. A row "
     "that leads to another message, or a message without a row, is not found. No start makes rows for messages before "
     "lastOffsetPy again.",
-    "restore rocksdbstore/ and the log from the same moment. Index files, if the broker writes them too, answer such "
-    "queries with indexRocksDBEnable=false.",
+    "let storescope repair write these rows again while the broker is stopped. Index files, if the broker writes them "
+    "too, answer such queries with indexRocksDBEnable=false.",
+    command=f"storescope repair {STORE} --plan",
     kinds={"key": Kind()},
     needs=LOG,
 )

@@ -13,6 +13,7 @@ LOST_END = frozenset({"CL11", "CQ13"})
 QUEUES = LOST_END | {"CQ01", "CQ03", "CQ04", "CQ05", "CQ06", "CQ09", "CQ10", "CQ12", "CQ15", "CQ16", "RP01", "RP03"}
 INDEX = frozenset({"IX01", "IX02", "IX03", "IX09"})
 INDEX_ENTRIES = frozenset({"CL11", "IX01", "IX06", "IX07", "IX08", "IX10"})
+INDEX_ROWS = frozenset({"IX12"})
 LOST_QUEUES = frozenset({"CQ10"})
 CHECKPOINT = frozenset({"CK02", "CK04", "CK05", "CL11"})
 TABLES = frozenset({"CF01", "CF03", "CF04", "CF19", "CK06"})
@@ -37,6 +38,7 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
     "queues": (QUEUES | {"CQ17", "CQ19"}, sentence("Mend the entries of the queues from the commit log")),
     "index-entries": (INDEX_ENTRIES, sentence("Write the entries of index files again from the commit log")),
     "index": (INDEX, sentence("Mend the chains of index files")),
+    "index-rows": (INDEX_ROWS, sentence("Write the index rows in a RocksDB again from the commit log")),
     "topics": (TOPICS, sentence("Let topics.json say what the queues are")),
     "offsets": (OFFSETS, sentence("Set offsets of groups that no queue has")),
     "delay-offsets": (
@@ -53,7 +55,6 @@ REPAIRS: dict[str, tuple[frozenset[str], Sentence]] = {
 ALL = frozenset[str]().union(*(rules for rules, _ in REPAIRS.values()))
 """Rules of which at least one finding may be mended."""
 
-_ROCKSDB = sentence("the rows are in a RocksDB, of which Storescope writes only those of queues and popped messages")
 _UNRELIABLE = sentence("the log lost its end, or log and tables are of two stores: the offsets may be right")
 _HIDDEN_TIMERS = sentence("damage of the log hides which timer messages were delivered: restore the timer's files")
 _COMPACTED = sentence(
@@ -147,7 +148,10 @@ LEFT: dict[str, Sentence] = {
     "CQ13": sentence(
         "the messages of these entries are gone; the next start cuts the entries, or the queue has a form of its own"
     ),
-    "CQ14": _ROCKSDB,
+    "CQ14": sentence(
+        "the topics are in a RocksDB, not in topics.json: mqadmin updateTopic makes the topic again on the running "
+        "broker"
+    ),
     "CQ15": sentence("storescope dispatch builds the queues and their ext files together from the log"),
     "CQ16": sentence("the log does not have the messages around this bound, or more rows are wrong than are written"),
     "CQ17": sentence("a setting decides this while the broker runs, and no queue entry is missing on the disk"),
@@ -182,7 +186,7 @@ LEFT: dict[str, Sentence] = {
     ),
     "IX10": sentence("the files beside this one do not say which keys it held: storescope dispatch builds the index"),
     "IX11": sentence("the names depend on the broker's time zone, which the files do not show"),
-    "IX12": _ROCKSDB,
+    "IX12": sentence("the RocksDB with these rows is not in the store's folder, or cannot take a write-ahead log"),
     "LT01": sentence("the settings of the topic decide this: mqadmin updateTopic changes them while the broker runs"),
     "RP01": sentence("the log lacks the messages in between; or storescope dispatch builds queues of this form"),
     "RP02": sentence("the queue entries do not say which messages were in the missing file: restore it"),
@@ -192,7 +196,9 @@ LEFT: dict[str, Sentence] = {
     "TM03": _HIDDEN_TIMERS,
     "TM04": _HIDDEN_TIMERS,
     "TM05": sentence("the timer passes over messages of this size: raise maxMessageSize, and send them again"),
-    "TM06": _ROCKSDB,
+    "TM06": sentence(
+        "timer rows are not written: read these messages from the log (storescope where shows each) and send them again"
+    ),
     "TS01": sentence("no other file of the store has these bytes: only a backup of the tiered storage does"),
 }
 """Why ``repair`` leaves a finding of the rule as it is: all of them, or those that do not fit its repair."""
