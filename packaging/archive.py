@@ -388,7 +388,8 @@ def pack(tree: Path, folder: Path) -> Path:
         return entry
 
     with tarfile.open(plain, "w", format=tarfile.GNU_FORMAT) as archive:
-        for path in [tree, *sorted(tree.rglob("*"))]:
+        # Packages last: what sends only the Python to another machine (engine/ssh/upload.py) stops before them.
+        for path in [tree, *sorted(tree.rglob("*"), key=lambda path: ("dist-packages" in path.parts, path))]:
             archive.add(path, path.relative_to(tree.parent), recursive=False, filter=neutral)
     print(f"{hashlib.sha256(plain.read_bytes()).hexdigest()}  {plain.name}  {plain.stat().st_size:,} bytes", flush=True)
     packed = plain.with_name(f"{plain.name}.xz")

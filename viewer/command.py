@@ -12,6 +12,7 @@ from typing import Any
 
 from engine import system
 from engine.sentences import sentence
+from engine.ssh.address import UPLOAD_HELP
 from viewer.shell import system_libraries
 
 
@@ -29,6 +30,8 @@ def register(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(parser)
+    # Not of ``python -m viewer``: the command line asks before the window opens (engine/cli/uploading.py).
+    parser.add_argument("--upload", metavar="ARCHIVE", type=Path, help=UPLOAD_HELP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

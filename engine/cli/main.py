@@ -216,6 +216,10 @@ def _run(arguments: list[str], unread: Gathered) -> int:
         unread=unread,
     )
     args.arguments = arguments
+    if getattr(args, "upload", None) is not None:
+        from engine.cli.uploading import offer_upload
+
+        offer_upload(args)
     return run_parsed(args, out, unread)
 
 

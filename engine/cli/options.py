@@ -13,7 +13,7 @@ from engine.config import MessageStoreConfig, read_properties
 from engine.errors import StoreError, UsageError
 from engine.releases import NAMES, Release, parse
 from engine.sentences import sentence
-from engine.ssh.address import refuse_ssh_address
+from engine.ssh.address import UPLOAD_HELP, refuse_ssh_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,6 +62,7 @@ def add_store(parser: argparse.ArgumentParser, name: str = "STORE", *, can_be_pa
     if can_be_patched:
         text = f"read {name} as the patches in this file would leave it (written by repair --save); nothing is changed"
         parser.add_argument("--patched", metavar="FILE", help=text)
+        parser.add_argument("--upload", metavar="ARCHIVE", type=Path, help=UPLOAD_HELP)
 
 
 def add_queue(parser: argparse.ArgumentParser) -> None:

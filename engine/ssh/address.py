@@ -17,6 +17,12 @@ _ADDRESS = re.compile(
 )
 NOT_WRITTEN = sentence("this store is on another machine: it can be read here, but not changed")
 
+UPLOAD_HELP = (
+    "for a store on another machine without Python: send the Python of this small archive there, and remove it when "
+    "the connection ends (asks first)"
+)
+"""What the option ``--upload`` does."""
+
 
 @dataclass(frozen=True, slots=True)
 class SshAddress:

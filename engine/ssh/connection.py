@@ -21,10 +21,12 @@ from engine.errors import CannotRead
 from engine.sentences import sentence
 from engine.ssh import file_server
 from engine.ssh.address import SshAddress
+from engine.ssh.upload import UNPACKED, NoPython, agreed_archive, pack_python, uploaded_python_command
 
 SSH_VARIABLE = "STORESCOPE_SSH"
 """Environment variable with the command that is used instead of ``ssh``."""
 _OPTIONS = ("-T", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4")
+_NO_PYTHON = "storescope: no Python 3.7 or newer on this machine"
 _PYTHONS = ("python3", "/usr/libexec/platform-python", "python")
 _START = 'import sys;s=sys.stdin.buffer;exec(compile(s.read(int(s.readline())),"storescope","exec"))'
 _MAX_GREETING_BYTES = 64 << 10
@@ -41,11 +43,13 @@ class ConnectionLost(OSError):
 
 
 def file_server_command() -> str:
-    """Return the command for the shell there that starts the file server in the first Python that it has."""
+    """Return the command for the shell there that starts the file server in the first new enough Python that it has."""
+    is_new_enough = shlex.quote("import sys; sys.exit(sys.version_info < (3, 7))")
     search = "; ".join(
-        f"command -v {python} >/dev/null 2>&1 && exec {python} -u -c {shlex.quote(_START)}" for python in _PYTHONS
+        f"{python} -c {is_new_enough} >/dev/null 2>&1 </dev/null && exec {python} -u -c {shlex.quote(_START)}"
+        for python in _PYTHONS
     )
-    script = f"{search}; echo 'storescope: no Python 3 on this machine' >&2; exit 127"
+    script = f"{search}; echo '{_NO_PYTHON}' >&2; exit 127"
     return f"exec sh -c {shlex.quote(script)}"
 
 
@@ -58,16 +62,21 @@ def ssh_command(address: SshAddress, remote: str) -> list[str]:
 
 
 class _Pipe:
-    """One run of the ssh command. Answers are dispatched by a thread of its own."""
+    """One run of the ssh command. Answers are dispatched by a thread of its own.
 
-    def __init__(self, address: SshAddress) -> None:
+    With ``upload`` the file server runs in that Python (:mod:`engine.ssh.upload`), else in one of the machine.
+    """
+
+    def __init__(self, address: SshAddress, upload: bytes | None = None) -> None:
         self._lock = threading.Lock()
         self._pending: dict[int, Future[Answer]] = {}
         self._last_id = 0
         self._is_broken = False
         self.last_words: deque[str] = deque(maxlen=20)
         """The last lines that ssh wrote to its error output."""
-        command, pipe = ssh_command(address, file_server_command()), subprocess.PIPE
+        self._upload = upload
+        there = file_server_command() if upload is None else uploaded_python_command(len(upload), _START)
+        command, pipe = ssh_command(address, there), subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)  # noqa: S603 (no shell)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -84,8 +93,11 @@ class _Pipe:
         """Start the file server. Raises ``OSError`` if that fails; :attr:`last_words` say why."""
         source = resources.files("engine.ssh").joinpath("file_server.py").read_bytes()
         try:
+            if self._upload is not None:
+                self._write(self._upload)
+                self._skip_to(UNPACKED)
             self._write(b"%d\n%s" % (len(source), source))
-            self._skip_greeting()
+            self._skip_to(file_server.MARK)
         except OSError:
             self.close()
             raise
@@ -139,10 +151,10 @@ class _Pipe:
         while view:
             view = view[self._input.write(view) :]
 
-    def _skip_greeting(self) -> None:
-        """Read up to the mark in front of the answers."""
+    def _skip_to(self, mark: bytes) -> None:
+        """Read up to the end of ``mark``: start files of a shell may print something in front of it."""
         greeting = b""
-        while not greeting.endswith(file_server.MARK):
+        while not greeting.endswith(mark):
             byte = self._output.read(1)
             if not byte or len(greeting) > _MAX_GREETING_BYTES:
                 raise ConnectionLost
@@ -211,24 +223,42 @@ class SshConnection:
     """
 
     def __init__(self, address: SshAddress, clock: Callable[[], float] = time.monotonic) -> None:
-        """Connect. Raises :class:`CannotRead` with what ssh said."""
+        """Connect. Raises :class:`CannotRead` with what ssh said, :class:`NoPython` if nothing can answer there."""
         self.address = address
         self._clock = clock
         self._lock = threading.RLock()
         self._is_closed = False
         self._failed_at: float | None = None
+        self._upload: bytes | None = None
         try:
-            self._pipe = _Pipe(address)
-        except OSError as error:
-            raise CannotRead(sentence("the program ssh cannot be started"), file=str(address)) from error
-        try:
-            self._pipe.start()
-        except OSError as error:
-            raise CannotRead(self._reason(), file=str(address)) from error
+            self._connect()
+        except NoPython:
+            archive = agreed_archive()
+            if archive is None:
+                raise
+            self._upload = pack_python(archive)
+            self._connect()
         self.server = self.request({"request": "hello"})[0]
         if self.server.get("version") != file_server.VERSION:
             self.close()
             raise CannotRead(sentence("another program answers there"), file=str(address))
+
+    def _connect(self) -> None:
+        try:
+            self._pipe = _Pipe(self.address, self._upload)
+        except OSError as error:
+            raise CannotRead(sentence("the program ssh cannot be started"), file=str(self.address)) from error
+        try:
+            self._pipe.start()
+        except OSError as error:
+            if list(self._pipe.last_words)[-1:] != [_NO_PYTHON]:
+                raise CannotRead(self._reason(), file=str(self.address)) from error
+            text = sentence(
+                "no Python 3.7 or newer on {host}: --upload ARCHIVE sends that of Storescope's small archive there, "
+                "and asks before",
+                host=self.address.host,
+            )
+            raise NoPython(text, file=str(self.address)) from error
 
     def close(self) -> None:
         """End the connection; requests fail afterwards."""
@@ -278,7 +308,7 @@ class SshConnection:
             time.sleep(delay)
             self._pipe.close()
             try:
-                self._pipe = _Pipe(self.address)
+                self._pipe = _Pipe(self.address, self._upload)
                 self._pipe.start()
                 self._failed_at = None
             except OSError:

@@ -40,7 +40,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    if is_ssh_address(args.store) and not (args.here or args.config or args.patched):
+    if is_ssh_address(args.store) and not (args.here or args.config or args.patched or args.upload):
         from engine.cli.far_command import run_there
 
         code = run_there(args.store, args.arguments, out)

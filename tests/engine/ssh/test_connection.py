@@ -74,7 +74,7 @@ def test_the_last_words_of_ssh_say_why_there_is_no_connection(tmp_path, monkeypa
 def test_a_machine_without_python_is_named(tmp_path, monkeypatch):
     install_stand_in(tmp_path, monkeypatch)
     monkeypatch.setattr("engine.ssh.connection._PYTHONS", ("python3-of-nobody",))
-    with pytest.raises(CannotRead, match="no Python 3 on this machine"):
+    with pytest.raises(CannotRead, match=r"no Python 3\.7 or newer on elsewhere: --upload ARCHIVE"):
         SshConnection(ADDRESS)
 
 
