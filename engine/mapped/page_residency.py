@@ -18,10 +18,12 @@ from engine.errors import StoreError
 from engine.mapped.reading import Reading
 from engine.sentences import sentence
 
-PIECE_BYTES = 1 << 30
-"""Bytes per mapping."""
+PIECE_BYTES = 16 << 20
+"""Bytes per mapping. A range without a page in memory is not looked at page by page."""
 _LOWEST_BIT = bytes(value & 1 for value in range(256))
 """The other bits of a result are undefined."""
+_CACHESTAT = 451
+"""Linux has this system call since 6.5, under the same number on every processor."""
 
 
 class ResidencyUnknown(StoreError):
@@ -69,8 +71,11 @@ def page_map(path: str, reading: Reading | None = None) -> PageMap:
             )
         size = info.st_size
         pieces = [
-            _resident_pages(library, descriptor, position, min(PIECE_BYTES, size - position), path)
+            bytes(-(-length // mmap.PAGESIZE))
+            if _has_no_page(library, descriptor, position, length)
+            else _resident_pages(library, descriptor, position, length, path)
             for position in range(0, size, PIECE_BYTES)
+            for length in (min(PIECE_BYTES, size - position),)
         ]
         return PageMap(size, mmap.PAGESIZE, b"".join(pieces))
     finally:
@@ -93,9 +98,22 @@ def _library() -> Any:
         library.mmap.restype = address
         library.munmap.argtypes = (address, length)
         library.mincore.argtypes = (address, length, address)
+        library.syscall.argtypes = (ctypes.c_long, number, address, address, ctypes.c_uint)
+        library.syscall.restype = ctypes.c_long
     except (OSError, AttributeError, TypeError) as error:
         raise ResidencyUnknown(sentence("this system has no mincore")) from error
     return library
+
+
+def _has_no_page(library: Any, descriptor: int, start: int, length: int) -> bool:
+    """Return True if the system says that no page of a range is in memory. False: ask page by page, which takes some
+    milliseconds a GiB.
+    """
+    if not system.IS_LINUX:
+        return False
+    wanted_range, counts = (ctypes.c_uint64 * 2)(start, length), (ctypes.c_uint64 * 5)()
+    failed = library.syscall(_CACHESTAT, descriptor, ctypes.addressof(wanted_range), ctypes.addressof(counts), 0)
+    return not failed and counts[0] == 0
 
 
 def _resident_pages(library: Any, descriptor: int, start: int, length: int, path: str) -> bytes:

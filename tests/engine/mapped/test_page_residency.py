@@ -44,6 +44,19 @@ def test_the_query_brings_no_page_into_memory(tmp_path):
         assert page_map(str(path)).flags[8]
 
 
+def test_ranges_without_a_page_are_told_by_one_call(tmp_path, monkeypatch):
+    """The picture of a sparse TiB asked about 268 million pages one by one. That took two seconds of a processor."""
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        file.truncate(5 * page_residency.PIECE_BYTES + 3 * PAGE)
+        file.seek(2 * page_residency.PIECE_BYTES + 7 * PAGE)
+        file.write(b"x" * PAGE)
+    actual_page_map = page_map(str(path))
+    monkeypatch.setattr(page_residency, "_has_no_page", lambda *_arguments: False)
+    assert actual_page_map == page_map(str(path))
+    assert actual_page_map.resident >= PAGE
+
+
 def test_shares_are_of_equal_ranges():
     actual_page_map = PageMap(8 * PAGE, PAGE, bytes([1, 1, 0, 0, 1, 0, 0, 0]))
     assert actual_page_map.shares(4) == (1.0, 0.0, 0.5, 0.0)
@@ -65,7 +78,7 @@ def test_a_file_may_shrink_during_the_query(tmp_path, monkeypatch):
     system = page_residency._library()
 
     class ShrinkingFile:
-        mmap, munmap = system.mmap, system.munmap
+        mmap, munmap, syscall = system.mmap, system.munmap, system.syscall
 
         @staticmethod
         def mincore(*arguments):
@@ -98,7 +111,7 @@ def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
     system = page_residency._library()
 
     class RefusingSystem:
-        mmap, munmap = system.mmap, system.munmap
+        mmap, munmap, syscall = system.mmap, system.munmap, system.syscall
         mincore = staticmethod(lambda *_: -1)
 
     monkeypatch.setattr(page_residency, "_library", RefusingSystem)
@@ -110,6 +123,10 @@ def test_a_file_that_cannot_be_mapped_is_a_reason(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
 
     class UnmappableFile:
+        @staticmethod
+        def syscall(*_arguments):
+            return -1
+
         mmap = staticmethod(lambda *_: None)
 
     monkeypatch.setattr(page_residency, "_library", UnmappableFile)
