@@ -60,6 +60,7 @@ def write_store(
     crc_zero: float = 0.01,
     file_bytes: int = FILE_BYTES,
     sizes: Sequence[int] = SIZES,
+    write_body: Callable[[random.Random, dict[int, bytes], Sequence[int]], bytes] | None = None,
 ) -> WrittenStore:
     """Write a store with units of every kind: both magics, IPv6 hosts, no body, magics and units in bodies, property
     CRCs, bodies without a CRC.
@@ -75,7 +76,7 @@ def write_store(
         fields: dict[str, object] = {
             "topic": topic.encode(),
             "version": 2 if len(topic) > 127 else 1,
-            "body": _body(rng, units, (*sizes, largest)),
+            "body": (write_body or _body)(rng, units, (*sizes, largest)),
             "queue_id": next(key[1] for key, entries in queues.items() if entries is queue),
             "queue_offset": len(queue),
             "sys_flag": rng.choice((0, 0, 0, 16, 32, 48)),
@@ -123,6 +124,41 @@ def _body(rng: random.Random, units: dict[int, bytes], sizes: Sequence[int]) -> 
     if kind < 0.14:
         return b"".join(raw_unit(rng.randrange(1 << 30), body=text(rng, 50)) for _ in range(3))
     return rng.randbytes(size) if kind < 0.4 else text(rng, size)
+
+
+def deceptive_body(rng: random.Random, units: dict[int, bytes], _sizes: Sequence[int]) -> bytes:
+    """Return a body that looks like parts of a store: a unit of another store at an offset near its own, a unit of the
+    same log, entries of queues that lead into the log, or entries of an index.
+    """
+    size, offset = rng.randrange(200, 1500), max(units, default=0)
+    match rng.randrange(5):
+        case 0:
+            near = max(offset + rng.choice((0, rng.randrange(-9000, 9000), rng.randrange(1 << 21))), 0)
+            stored = START + rng.randrange(1 << 20)
+            queue_id, queue_offset = rng.randrange(2), rng.randrange(900)
+            inner = raw_unit(
+                near, topic=b"Orders", body=text(rng, size), queue_id=queue_id, queue_offset=queue_offset, stored=stored
+            )
+            return text(rng, rng.randrange(400)) + inner + text(rng, 50)
+        case 1:
+            return text(rng, 99) + rng.choice(list(units.values())[-50:] or [b""]) + text(rng, 9)
+        case 2:
+            entries = (
+                struct.pack(">qiq", rng.randrange(1 << 21), rng.randrange(100, 3000), 0) for _ in range(size // 20)
+            )
+            return b"".join(entries)
+        case 3:
+            return b"".join(struct.pack(">iqii", 7, rng.randrange(1 << 21), 9, number) for number in range(size // 20))
+    return text(rng, size)
+
+
+def damage_at_random(rng: random.Random, store: WrittenStore, count: int) -> None:
+    """Invert, zero or overwrite up to 6,000 bytes at ``count`` places."""
+    for _ in range(count):
+        path, size = rng.choice(store.files), rng.randrange(1, 6001)
+        position = rng.randrange(store.file_bytes - size)
+        inverted = bytes(byte ^ 255 for byte in path.read_bytes()[position : position + size])
+        _patch(path, position, rng.choice((inverted, bytes(size), rng.randbytes(size))))
 
 
 @dataclass
