@@ -73,7 +73,7 @@ class IncidentCard(ThemedPanel):
         for step in self._steps:
             step.placeRequested.connect(self.placeRequested)
             step.statusText.connect(self.statusText)
-        report = Button(tr("Save report…"), "primary")
+        report = Button(tr("Save report…"))
         report.setObjectName(f"{name}.report")
         report.clicked.connect(self.reportRequested)
         self._fold_button = ToolButton("chevron-down", tr("Collapse the incident to one line"))
