@@ -28,7 +28,7 @@ from engine.capsule.log_facts import BlockFacts, LogBlock, LogFacts, QueueName, 
 from engine.capsule.numbers import BadColumns
 from engine.capsule.recognition import LEFT_OUT
 from engine.files.layout import parse_file_name
-from engine.mapped.stand_in_disk import StandInDisk
+from engine.mapped.stand_in_disk import ListedEntry, StandInDisk
 from engine.sentences import sentence
 from engine.times import time_text
 
@@ -361,31 +361,15 @@ def _base(entry: CapsuleFile) -> int:
     return parse_file_name(entry.path.rpartition("/")[2]) or 0
 
 
-class _CapsuleEntry:
-    """A file or folder of the capsule, as a folder lists it."""
+class _CapsuleEntry(ListedEntry):
+    """A file or folder of the capsule."""
 
     def __init__(self, folder: str, name: str, disk: CapsuleDisk) -> None:
-        self.path = os.path.join(folder, name)  # noqa: PTH118 (as os.scandir spells it)
-        self.name = name
+        super().__init__(folder, name)
         self._disk = disk
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return stat.S_ISDIR(self._mode(follow_symlinks))
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return stat.S_ISREG(self._mode(follow_symlinks))
-
-    def is_symlink(self) -> bool:
-        return stat.S_ISLNK(self._mode(False))
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         return self._disk.status(self.path, follow_symlinks)
-
-    def _mode(self, follow: bool) -> int:
-        try:
-            return self._disk.status(self.path, follow).st_mode
-        except FileNotFoundError:
-            return 0
 
 
 def _absolute(path: str | Path) -> str:

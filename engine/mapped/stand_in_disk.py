@@ -7,6 +7,7 @@ through it comes from the disk.
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -109,6 +110,33 @@ class StandInDisk(SystemDisk, ABC, Generic[File]):
 
     def _file_of(self, descriptor: int) -> File | None:
         return self._files.get(_identity(descriptor))
+
+
+class ListedEntry(ABC):
+    """A file or folder as a folder of such a disk lists it: an ``os.DirEntry``, which cannot be made."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.path = os.path.join(folder, name)  # noqa: PTH118 (as os.scandir spells it)
+        self.name = name
+
+    @abstractmethod
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return what the disk says about the entry. Raises ``OSError``."""
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self._mode(follow_symlinks))
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._mode(follow_symlinks))
+
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self._mode(False))
+
+    def _mode(self, follow: bool) -> int:
+        try:
+            return self.stat(follow_symlinks=follow).st_mode
+        except FileNotFoundError:
+            return 0
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

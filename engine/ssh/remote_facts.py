@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from typing import Any
 
+from engine.mapped.stand_in_disk import ListedEntry
 from engine.sentences import sentence
 
 Facts = list[Any]
@@ -56,15 +56,14 @@ def problem_error(problem: dict[str, Any], path: str) -> OSError:
     return OSError(number, os.strerror(number) if number != errno.EIO else str(problem.get("text")), path)
 
 
-class RemoteEntry:
-    """A file or folder of the other machine, as a folder lists it: an ``os.DirEntry`` of there.
+class RemoteEntry(ListedEntry):
+    """A file or folder of the other machine.
 
     ``target`` is None where it is no link, else the facts of what the link leads to, or the problem with it.
     """
 
     def __init__(self, folder: str, name: str, facts: Facts, target: Facts | dict[str, Any] | None) -> None:
-        self.path = os.path.join(folder, name)  # noqa: PTH118 (as os.scandir spells it)
-        self.name = name
+        super().__init__(folder, name)
         self.facts = facts
         self.target = target
 
@@ -75,24 +74,9 @@ class RemoteEntry:
     def inode(self) -> int:
         return int(self.facts[1])
 
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return stat.S_ISDIR(self._mode(follow_symlinks))
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return stat.S_ISREG(self._mode(follow_symlinks))
-
-    def is_symlink(self) -> bool:
-        return stat.S_ISLNK(self._mode(False))
-
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         if not follow_symlinks or self.target is None:
             return stat_of(self.facts)
         if isinstance(self.target, dict):
             raise problem_error(self.target, self.path)
         return stat_of(self.target)
-
-    def _mode(self, follow: bool) -> int:
-        try:
-            return self.stat(follow_symlinks=follow).st_mode
-        except FileNotFoundError:
-            return 0
