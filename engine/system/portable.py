@@ -202,7 +202,7 @@ def peak_memory_bytes() -> int:
     return 0
 
 
-def resident_bytes() -> int:
+def own_memory_bytes() -> int:
     return 0
 
 

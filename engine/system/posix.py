@@ -300,13 +300,13 @@ def peak_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def resident_bytes() -> int:
-    """Return the memory that this process has now; 0 if unknown."""
+def own_memory_bytes() -> int:
+    """Return the memory that this process has now, without pages of files; 0 if unknown."""
     try:
-        pages = int((PROC / "self" / "statm").read_text("ascii").split()[1])
-    except (OSError, ValueError, IndexError):
+        resident, of_files = (PROC / "self" / "statm").read_text("ascii").split()[1:3]
+    except (OSError, ValueError):
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return (int(resident) - int(of_files)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory_bytes() -> int | None:

@@ -41,8 +41,8 @@ IDLE_AFTER_S = 3.0
 """Seconds without a request after which the worker returns memory to the system."""
 RENEW_AFTER_S = 7.0
 """Seconds after that until a large worker gives its place to a new one."""
-LARGE_BYTES = 96 << 20
-"""A fresh worker has a third of this, one with the compiler of machine code, DuckDB or pyarrow a multiple."""
+LARGE_BYTES = 64 << 20
+"""A fresh worker has half of this, one with the compiler of machine code, DuckDB or pyarrow a multiple."""
 CALL, CALL_BEHIND, CANCEL, END, ITEMS, REPORT, LARGE = "call", "behind", "cancel", "end", "items", "told", "large"
 """Kinds of frames."""
 REST_POLL_S = 0.05
@@ -351,7 +351,7 @@ class _IdleWork:
             self._start_timer(RENEW_AFTER_S, self._report_size)
 
     def _report_size(self) -> None:
-        if system.resident_bytes() > LARGE_BYTES:
+        if system.own_memory_bytes() > LARGE_BYTES:
             self._on_large()
 
 

@@ -172,12 +172,12 @@ def test_the_search_is_prepared_before_the_first_filter(monkeypatch: pytest.Monk
     assert prepared == ["search"]
 
 
-@pytest.mark.parametrize(("resident_bytes", "reports"), [(1 << 30, 1), (1 << 20, 0)])
+@pytest.mark.parametrize(("memory_bytes", "reports"), [(1 << 30, 1), (1 << 20, 0)])
 def test_a_large_worker_reports_it_when_it_is_idle(
-    monkeypatch: pytest.MonkeyPatch, resident_bytes: int, reports: int
+    monkeypatch: pytest.MonkeyPatch, memory_bytes: int, reports: int
 ) -> None:
     received = []
-    monkeypatch.setattr(worker.system, "resident_bytes", lambda: resident_bytes)
+    monkeypatch.setattr(worker.system, "own_memory_bytes", lambda: memory_bytes)
     worker._IdleWork(lambda: received.append("large"))._report_size()
     assert len(received) == reports
 
