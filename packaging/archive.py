@@ -90,7 +90,9 @@ def build_tree(*, is_small: bool) -> Path:
     unpacked = unpack_debs([*own_list("debian-python"), *(() if is_small else own_list("debian-window"))])
     place_python(tree, unpacked)
     install_packages(tree, is_small=is_small)
-    remove_unused(tree)
+    remove_unused(tree, "unused")
+    if is_small:
+        remove_unused(tree, "unused-small")
     remove_unused_qt(tree)
     strip_symbols(tree)
     place_system_libraries(tree, unpacked)
@@ -194,14 +196,23 @@ def install_packages(tree: Path, *, is_small: bool) -> None:
 
 def locked_packages(*, is_small: bool) -> str:
     """Return the requirements of an archive, with their hashes."""
-    blocks = re.split(r"^(?=\w)", (OWN_FILES / "packages.lock").read_text("utf-8"), flags=re.MULTILINE)
-    left_out = NOT_IN_SMALL if is_small else ()
-    return "".join(block for block in blocks if block.partition("==")[0] not in left_out)
+    blocks = lock_blocks("packages")
+    if is_small:
+        blocks = {name: block for name, block in blocks.items() if name not in NOT_IN_SMALL}
+        blocks |= lock_blocks("packages-small")
+    return "".join(blocks.values())
 
 
-def remove_unused(tree: Path) -> None:
-    """Remove what the program never reads."""
-    for pattern in own_list("unused"):
+def lock_blocks(name: str) -> dict[str, str]:
+    """Return the lines of each package in a lock file in ``archive/``."""
+    text = (OWN_FILES / f"{name}.lock").read_text("utf-8")
+    blocks = re.findall(r"^\w[^\n]*(?:\n +[^\n]*)*\n", text, flags=re.MULTILINE)
+    return {block.partition("==")[0]: block for block in blocks}
+
+
+def remove_unused(tree: Path, name: str) -> None:
+    """Remove the files that the patterns in a list in ``archive/`` name."""
+    for pattern in own_list(name):
         for path in sorted(tree.glob(pattern)):
             remove(path)
 
