@@ -15,6 +15,11 @@ from typing import Any
 
 from PySide6.QtCore import QByteArray, QSettings, QStandardPaths
 
+from engine.errors import StoreError
+from engine.sentences import sentence
+
+VERSION = 1
+"""Version of the keys of the file."""
 RECENT = 12
 FILTERS = 50
 INCIDENTS = 50
@@ -62,10 +67,26 @@ class Settings:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder if folder is not None else default_folder()
+        self.newer: StoreError | None = None
+        """Set if a newer version of the program has written the file: it stays as it is, and another one is used."""
         self._file = QSettings(str(self.folder / "storescope.ini"), QSettings.Format.IniFormat)
+        version = self._file.value("version", "1")  # files of version 0.8 and before have none
+        if str(version) != str(VERSION):
+            self.newer = StoreError(
+                sentence(
+                    "expected settings of version {version}, found {value}: a newer Storescope has written them, and "
+                    "they stay as they are; this one keeps its own in {file}",
+                    version=VERSION,
+                    value=str(version),
+                    file=f"storescope-{VERSION}.ini",
+                ),
+                file=self._file.fileName(),
+            )
+            self._file = QSettings(str(self.folder / f"storescope-{VERSION}.ini"), QSettings.Format.IniFormat)
 
     def sync(self) -> None:
         """Write what changed."""
+        self._file.setValue("version", VERSION)
         self._file.sync()
 
     # ---- looks -------------------------------------------------------------------------------------------------------

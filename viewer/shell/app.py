@@ -93,6 +93,9 @@ def main(start: Start) -> int:
     if window.remembers or start.further:
         put_into_tabs(window)
     window.layouts.first_size(start.size)
+    if settings.newer is not None:
+        sys.stderr.write(f"storescope: {settings.newer}\n")
+        window.say(str(settings.newer))
     show_choices()
     if previous_crash_notes and window.remembers:
         window.workspace.offer_crash_notes(previous_crash_notes)

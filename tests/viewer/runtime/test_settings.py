@@ -18,6 +18,27 @@ def test_a_portable_copy_keeps_everything_beside_the_program(tmp_path: Path, mon
     assert default_cache() == tmp_path / "storescope-data" / "cache"
 
 
+def test_settings_of_a_newer_version_stay_as_they_are_and_are_named(tmp_path: Path) -> None:
+    """A step back to an older Storescope read settings whose keys had another meaning. It wrote its own over them."""
+    file = tmp_path / "storescope.ini"
+    file.write_text("[General]\nversion=2\ntheme=sepia\n", "utf-8")
+    before = file.read_bytes()
+    settings = Settings(tmp_path)
+    assert "found 2: a newer Storescope has written them" in str(settings.newer)
+    settings.zoom = 130
+    settings.sync()
+    assert file.read_bytes() == before
+    assert Settings(tmp_path).zoom == 130
+
+
+def test_settings_without_a_version_are_those_of_the_first(tmp_path: Path) -> None:
+    (tmp_path / "storescope.ini").write_text("[look]\nzoom=130\n", "utf-8")
+    settings = Settings(tmp_path)
+    assert (settings.newer, settings.zoom) == (None, 130)
+    settings.sync()
+    assert "version=1" in (tmp_path / "storescope.ini").read_text("utf-8")
+
+
 def test_values_are_saved_and_loaded(tmp_path: Path) -> None:
     first_settings = Settings(tmp_path)
     first_settings.theme, first_settings.language, first_settings.zoom, first_settings.tree_shown = (
