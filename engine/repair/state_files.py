@@ -37,6 +37,7 @@ from engine.rules import mendable
 from engine.rules.findings import Finding, at_least
 from engine.sentences import join, plural, sentence
 
+_COMPARED_BYTES = 1 << 20
 CHECKPOINT, TABLES_NAME, FILES, START = "checkpoint", "tables", "files", "start-of-dispatch"
 
 
@@ -295,6 +296,7 @@ def repair_files(store: StoreSnapshot, findings: Collection[Finding]) -> Repair 
             patch = _move(store, Path(file.path), target, why, FILES)
             patches += [patch] if patch is not None else []
     patches += _renumbered(store)
+    patches += _moved_copy(store, findings)
     if _has(findings, frozenset({"CQ01"})):
         patches += _renumbered_queue_files(store)
     costs = ""
@@ -477,6 +479,27 @@ def _moved_out(store: StoreSnapshot, path: Path) -> Iterator[Patch]:
     patch = _move(store, path, f"{MOVED_FOLDER}/{path.relative_to(store.path).as_posix()}", why, FILES)
     if patch is not None:
         yield patch
+
+
+def _moved_copy(store: StoreSnapshot, findings: Collection[Finding]) -> Iterator[Patch]:
+    """Yield the patch that moves the last file of the log out of it, if it is a copy of another one: a start would read
+    its messages a second time.
+    """
+    files = store.log.sequence.files
+    if len(files) < 2 or not any(finding.id == "CL05" and finding.file == files[-1].path for finding in findings):
+        return
+    offset = own_offset(store, Path(files[-1].path))
+    original = store.log.sequence.find(offset) if offset is not None else None
+    if original is None or original is files[-1] or original.size != files[-1].size:
+        return
+    steps = range(0, original.size, _COMPARED_BYTES)
+    if any(original.read(step, _COMPARED_BYTES) != files[-1].read(step, _COMPARED_BYTES) for step in steps):
+        return
+    path = Path(files[-1].path)
+    if path.is_relative_to(store.path):
+        why = sentence("the file is a copy of {file}", file=original.name)
+        patch = _move(store, path, f"{MOVED_FOLDER}/{path.relative_to(store.path).as_posix()}", why, FILES)
+        yield from [patch] if patch is not None else []
 
 
 def _move(store: StoreSnapshot, path: Path, target: str, why: str, name: str) -> MoveFile | None:

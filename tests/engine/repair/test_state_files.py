@@ -320,3 +320,20 @@ def test_subscription_groups_come_back_from_their_backup(tmp_path):
     assert [repair.name for repair in repairs.repairs] == ["tables"]
     made(root, repairs.repairs[0])
     assert json.loads(table.read_text("utf-8"))["subscriptionGroupTable"] == rows
+
+
+def test_a_copy_of_a_log_file_behind_the_log_is_moved_out_of_it(tmp_path):
+    """The last file of the log was a copy of the first one. The repair let the log go on into it, and a start read its
+    messages a second time.
+    """
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    files = sorted((root / "commitlog").iterdir())
+    size = files[0].stat().st_size
+    copy = files[-1].with_name(f"{int(files[-1].name) + size:020d}")
+    shutil.copyfile(files[0], copy)
+    plan = plan_repairs(root, None, "5.5")
+    assert [repair.name for repair in plan.repairs] == ["files"]
+    assert plan.mended.findings == ()
+    apply_patches(root, PatchList(plan.patches), RealDisk())
+    assert not copy.exists()
