@@ -133,7 +133,7 @@ def test_a_cluster_is_watched_without_a_store(
 
         await walker.until(is_orphan, "nobody owns the queues of the one that left")
         target = tmp_path / "cluster.md"
-        pane.write_markdown(target)
+        pane.exports.write_markdown(target)
         await walker.until(lambda: str(target) in walker.status_text, "it is written")
         assert "| Orders | broker-a | 2 | 0 | readers |" in target.read_text("utf-8")
         await walker.act("go.back")
@@ -240,7 +240,7 @@ def test_a_cluster_that_does_not_answer_is_an_error_with_its_expected_answer(
             lambda: "Expected a name server: HOST:PORT" in walker.status_text, "a broker is no name server"
         )
         await walker.until(lambda: pane.fault.state is not None and pane.fault.state.kind == "error", "it is an error")
-        pane.ask_markdown()
+        pane.exports.ask_markdown()
         assert walker.status_text == "There is nothing to export yet."
         field.setText(served.namesrv)
         walker.press(field, Qt.Key.Key_Return)
@@ -350,7 +350,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         assert any("+broker-a" in row["Change"] for row in rows)
         assert pane.rebalance.impact_head.note.text() == "of this step, counted from deliveries"
         target = tmp_path / "rebalance.md"
-        pane.write_markdown(target)
+        pane.exports.write_markdown(target)
         await walker.until(lambda: str(target) in walker.status_text, "it is written")
         assert "- Delivered twice: " in target.read_text("utf-8")
         recording = tmp_path / "r.jsonl"

@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QLineEdit,
-    QMenu,
     QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from engine.files.atomic_file import atomic_text
 from viewer.cluster.access import AccessFiles
+from viewer.cluster.address_bar import AddressBar
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
 from viewer.cluster.clients_bar import ClientsBar
-from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection, addresses_in
+from viewer.cluster.cluster_model import ClusterModel, NoAddress, Selection
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.details import breadcrumb_words
 from viewer.cluster.drawing import same
-from viewer.cluster.lag_panel import LagPanel, write_csv, written_words
+from viewer.cluster.exports import ClusterExports
+from viewer.cluster.lag_panel import LagPanel
 from viewer.cluster.lessons_panel import LessonsSidebar
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import item_links, link_of, why_not
@@ -40,8 +37,9 @@ from viewer.cluster.markdown import lessons_markdown, markdown
 from viewer.cluster.offset_box import OffsetBox
 from viewer.cluster.plan import ROW
 from viewer.cluster.rebalance_words import rebalance_markdown
-from viewer.cluster.replay import Replay, file_dialog
+from viewer.cluster.replay import Replay
 from viewer.cluster.side import FoldedSide, SidePanel
+from viewer.cluster.start_page import StartPage
 from viewer.cluster.words import fault_words, status_sentence
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
@@ -51,9 +49,8 @@ from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.view_tabs import OF_CLUSTER, ClusterTabs
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Button, Field, Glyph, Key, Label, Link, PaneHead, ThemedPanel, ToolButton, icon
-from viewer.widgets.boxes import column, row, stacked, wrapped_row
-from viewer.widgets.choices import ChoiceField
+from viewer.widgets.basics import Button, Field, Key, Label, PaneHead, ThemedPanel, ToolButton
+from viewer.widgets.boxes import row, stacked, wrapped_row
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import ListSource
@@ -69,8 +66,6 @@ FILTERS = (
     ("idle", words("Idle clients")),
     ("two", words("Two owners")),
 )
-USUAL_NAME_SERVER = "127.0.0.1:9876"
-"""Address in the field before any cluster was used: a name server on this machine."""
 SLIM_BELOW_WIDTH = 1520
 """Width below which the side column is folded, px: the lines need the space."""
 
@@ -98,7 +93,11 @@ class ClusterPane(Pane):
     # ---- building ----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        bar = self._bar()
+        self.exports = ClusterExports(self, self._markdown)
+        self.exports.statusText.connect(self.statusMessage)
+        self.address_bar = self._bar()
+        self.start_page = StartPage()
+        self.start_page.addressChosen.connect(self._ask)
         self.fault = StateLine()
         self.fault.setObjectName("cluster.fault")
         self.lines, self.cells, self.heads = LinesCanvas(self.link_of), CellsCanvas(self.link_of), CellsHead()
@@ -144,9 +143,9 @@ class ClusterPane(Pane):
             lambda name: self.operationDone.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, "")
         )
         self.lag = LagPanel()
-        self.lag.exportRequested.connect(self.ask_lag_file)
+        self.lag.exportRequested.connect(self.exports.ask_lag_file)
         self.lag.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
-        for page in (self._empty_page(), self._lines_area, large_picture, tables, self.beside, self.lag):
+        for page in (self.start_page, self._lines_area, large_picture, tables, self.beside, self.lag):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chosen.connect(self.choose)
@@ -163,76 +162,26 @@ class ClusterPane(Pane):
         self.clients.declarationChanged.connect(self._declaration_changed)
         self.clients.lab.edited.connect(self.edited)
         self.clients.lab.statusText.connect(self.statusMessage)
-        box.addWidget(stacked(bar, self._filters(), self.clients, self.fault, body, self._time_bar(), room=4))
-        self.lead = self.address
+        box.addWidget(
+            stacked(self.address_bar, self._filters(), self.clients, self.fault, body, self._time_bar(), room=4)
+        )
+        self.lead = self.address_bar.address
 
-    def _bar(self) -> QWidget:
-        self.address = Field(tr("Name server, HOST:9876"), code=True, width=270)
-        self.address.setObjectName("cluster.address")
-        self.address.setAccessibleName(tr("Name servers"))
-        self.address.returnPressed.connect(self.connect_now)
-        self.address.textEdited.connect(lambda _text: self._fault_at_field(""))
-        self.recent_action = self.address.addAction(icon("chevron-down"), QLineEdit.ActionPosition.TrailingPosition)
-        self.recent_action.setToolTip(tr("Earlier clusters (Down)"))
-        self.recent_action.triggered.connect(lambda _on: self._show_known())
-        self.address.installEventFilter(self)
-        self.go = Button(tr("Connect"), "primary")
-        self.go.setObjectName("cluster.go")
-        self.go.clicked.connect(self.connect_or_end)
-        self.access_fields = self._make_access_fields()
-        self.secured = ToolButton("lock", tr("Account and TLS of this cluster"), checkable=True)
-        self.secured.setObjectName("cluster.secured")
-        self.secured.toggled.connect(self.access_fields.setVisible)
-        self.again = ToolButton("refresh", tr("Read now"))
-        self.again.setObjectName("cluster.again.tool")
-        self.again.clicked.connect(self.read_again)
-        self.interval_choice = ChoiceField()
-        self.interval_choice.setObjectName("cluster.every")
-        self.interval_choice.setAccessibleName(tr("Seconds between two readings"))
-        for seconds in INTERVALS_S:
-            self.interval_choice.addItem(tr("every {n} s", n=f"{seconds:g}"), seconds)
-        self.interval_choice.activated.connect(lambda _at: self._set_interval())
+    def _bar(self) -> AddressBar:
         self.copy = ToolButton("save", tr("Export as Markdown…"), tr("Markdown"))
         self.copy.setObjectName("cluster.markdown")
-        self.copy.clicked.connect(lambda _on: self.ask_markdown())
+        self.copy.clicked.connect(lambda _on: self.exports.ask_markdown())
         self.tabs = ClusterTabs("cluster.tabs", OF_CLUSTER)
         self.tabs.placeRequested.connect(self.placeRequested)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
-        bar = ThemedPanel("pane", ("bottom",))
-        line = wrapped_row(
-            self.address,
-            self.go,
-            self.secured,
-            self.again,
-            self.interval_choice,
-            None,
-            self.copy,
-            8,
-            self.tabs,
-            8,
-            margins=(12, 6, 10, 6),
-        )
-        box = QVBoxLayout(bar)
-        box.setContentsMargins(0, 0, 0, 1)
-        box.addWidget(line)
-        box.addWidget(self.access_fields)
+        bar = AddressBar(self.copy, 8, self.tabs, 8)
+        bar.connectRequested.connect(self.connect_now)
+        bar.earlierChosen.connect(self._ask)
+        bar.goClicked.connect(self.connect_or_end)
+        bar.addressEdited.connect(lambda: self._fault_at_field(""))
+        bar.readRequested.connect(self.read_again)
+        bar.intervalChosen.connect(self._set_interval)
         return bar
-
-    def _make_access_fields(self) -> QWidget:
-        self.account_file = Field(tr("Account file, as mqadmin's tools.yml (empty: no account)"), code=True, width=480)
-        self.tls_file = Field(tr("TLS file, tls.properties (empty: no TLS)"), code=True, width=330)
-        for name, field in (("account", self.account_file), ("tls", self.tls_file)):
-            field.setObjectName(f"cluster.{name}")
-            field.returnPressed.connect(self.connect_now)
-        note = Label(tr("Only the paths are saved."), 12, "text3")
-        fields = wrapped_row(self.account_file, self.tls_file, note, None, margins=(12, 0, 10, 6))
-        fields.setVisible(False)
-        return fields
-
-    def _show_access(self, access: AccessFiles) -> None:
-        self.account_file.setText(access.account)
-        self.tls_file.setText(access.tls)
-        self.secured.setChecked(bool(access.account or access.tls))
 
     def _time_bar(self) -> QWidget:
         self.replay = Replay(self)
@@ -264,31 +213,18 @@ class ClusterPane(Pane):
         box.addWidget(line)
         return self.filters
 
-    def _empty_page(self) -> QWidget:
-        self.empty_title = Label("", 18, "text", 600)
-        self.empty_words = Label("", 13, "text2", wrap=True, select=True)
-        self.empty_words.setObjectName("cluster.empty")
-        self.recent = column(gap=6)
-        inner = column(
-            row(Glyph("cluster", "accent", 28), self.empty_title, None, gap=12), self.empty_words, self.recent, gap=12
-        )
-        inner.setFixedWidth(px(480))
-        ground = ThemedPanel("window")
-        box = QVBoxLayout(ground)
-        box.setContentsMargins(px(24), px(48), px(24), px(24))
-        box.addWidget(inner, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-        return ground
-
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def use(self, settings: Settings) -> None:
         """Offer the addresses that were used before."""
         self._settings = settings
-        self._fill_recent()
+        self.address_bar.use(settings)
+        self.start_page.show_addresses(self.address_bar.earlier_addresses)
 
     def set_watch(self, watch: ClusterWatch) -> None:
         """Set the watch of this window; called once."""
         self.watch, self.model = watch, watch.model
+        self.exports.watch = watch
         for canvas in (self.lines, self.cells, self.map, self.topic_queues):
             canvas.model = watch.model
         self.rebalance.model = self.lag.model = watch.model
@@ -308,10 +244,9 @@ class ClusterPane(Pane):
         )  # queued, so that drawing has its own turn of the event loop
         watch.changed.connect(self._show)
         if self.model.address:
-            self.address.setText(self.model.address)
-            self._show_access(watch.access)
+            self.address_bar.show_cluster(self.model.address, watch.access)
         self.filter.setText(self.model.text)
-        self.interval_choice.setCurrentIndex(max(self.interval_choice.findData(self.model.interval_s), 0))
+        self.address_bar.show_interval(self.model.interval_s)
         self._show()
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -341,13 +276,8 @@ class ClusterPane(Pane):
         self._fit_side()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Move the map's frame when the table of cells is resized; open the earlier addresses on Down."""
-        if watched is self.address:
-            if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down and self.recent_action.isVisible():
-                if event.type() == QEvent.Type.KeyPress:
-                    self._show_known()
-                return True
-        elif event.type() == QEvent.Type.Resize:
+        """Move the map's frame when the table of cells is resized."""
+        if watched is self._cells_area.viewport() and event.type() == QEvent.Type.Resize:
             self._show_map()
         return False
 
@@ -370,7 +300,7 @@ class ClusterPane(Pane):
         """Return the parts between which F6 moves the focus."""
         pictures = (self.lines, self.map, self.cells, self.topic_queues, self.rebalance.lanes)
         tables = (self.table, self.requests, self.lag.table)
-        return self.address, self.account_file, self.filter, *pictures, *tables, self.folded
+        return self.address_bar.address, self.address_bar.account_file, self.filter, *pictures, *tables, self.folded
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands of the view, and of a table in front."""
@@ -379,8 +309,8 @@ class ClusterPane(Pane):
             "cluster.pause": self.pause_now,
             "view.refresh": self.read_again,
             "filter.focus": self.filter.setFocus,
-            "cluster.export": self.ask_markdown,
-            "cluster.copy": self.copy_markdown,
+            "cluster.export": self.exports.ask_markdown,
+            "cluster.copy": self.exports.copy_markdown,
             "live.record": self.replay.ask_record,
             "live.load": self.replay.ask_recording,
             "live.play": self.replay.play,
@@ -421,17 +351,16 @@ class ClusterPane(Pane):
 
     def connect_now(self) -> None:
         """Connect to the name servers in the field."""
-        files = AccessFiles(self.account_file.text().strip(), self.tls_file.text().strip())
-        self._ask(self.address.text(), files=files)
+        self._ask(self.address_bar.address.text(), files=self.address_bar.access_files())
 
-    def _ask(self, text: str, _on: bool = False, *, files: AccessFiles | None = None) -> None:
+    def _ask(self, text: str, *, files: AccessFiles | None = None) -> None:
         """Connect to the name servers in ``text``; without ``files`` with those that were used with them before."""
         if self.watch is None:
             return
-        self.address.setText(text)
+        bar = self.address_bar
         if files is None:
-            files = self._saved_access(text)
-            self._show_access(files)
+            files = bar.saved_access(text)
+            bar.show_cluster(text, files)
         try:
             self.watch.begin(text, files)
         except NoAddress as error:
@@ -444,58 +373,20 @@ class ClusterPane(Pane):
             )
             return
         self._fault_at_field("")
-        self.address.setText(self.model.address)
-        if self._settings is not None:
-            self._settings.remember_cluster(self.model.address)
-            self._settings.set_cluster_access(self.model.address, files.account, files.tls)
-            self._fill_recent()
+        bar.address.setText(self.model.address)
+        bar.remember(self.model.address, files)
+        self.start_page.show_addresses(bar.earlier_addresses)
         line = self.watch.command_line()
         self.operationDone.emit("cluster.connect", tr("Connect to a cluster"), {"address": self.model.address}, line)
         self.placeMoved.emit(Place("cluster", name=self.model.address))
 
-    def _saved_access(self, text: str) -> AccessFiles:
-        try:
-            address = ";".join(addresses_in(text))
-        except NoAddress:
-            return AccessFiles()
-        return AccessFiles(*self._settings.cluster_access(address)) if self._settings is not None else AccessFiles()
-
     def _fault_at_field(self, reason: str) -> None:
-        field = self.address
-        field.setProperty("state", "error" if reason else "")
-        field.style().polish(field)
-        field.setToolTip(reason)
-        field.setAccessibleDescription(reason)
+        self.address_bar.show_fault(reason)
         if reason:
             self.fault.show_state(State("error", reason))
             self.statusMessage.emit(reason)
         else:
             self._show_fault()
-
-    def _fill_recent(self) -> None:
-        addresses = self._settings.clusters if self._settings is not None else []
-        self.recent_action.setVisible(bool(addresses))
-        if not self.address.text():
-            self.address.setText(addresses[0] if addresses else USUAL_NAME_SERVER)
-            self._show_access(self._saved_access(self.address.text()))
-        while (item := self.recent.box.takeAt(0)) is not None:
-            part = item.widget()
-            if part is not None:
-                part.hide()
-                part.deleteLater()
-        for address in addresses[:4]:
-            link = Link(address, 13, code=True)
-            link.clicked.connect(lambda address=address: self._ask(address))
-            self.recent.box.addWidget(link)
-
-    def _show_known(self) -> None:
-        """Open a menu of the clusters used before."""
-        menu = QMenu(self.address)
-        menu.setObjectName("cluster.known")
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for address in self._settings.clusters if self._settings is not None else []:
-            menu.addAction(address).triggered.connect(partial(self._ask, address))
-        menu.popup(self.address.mapToGlobal(QPoint(0, self.address.height())))
 
     def ask_offsets(self) -> OffsetBox | None:
         """Show the box that moves a group's offsets, for what is chosen in the picture."""
@@ -536,9 +427,9 @@ class ClusterPane(Pane):
         if self.watch is not None:
             self.watch.again()
 
-    def _set_interval(self) -> None:
+    def _set_interval(self, seconds: float) -> None:
         if self.watch is not None:
-            self.watch.set_interval(float(self.interval_choice.currentData()))
+            self.watch.set_interval(seconds)
 
     # ---- time --------------------------------------------------------------------------------------------------------
 
@@ -620,11 +511,6 @@ class ClusterPane(Pane):
 
     # ---- Markdown ----------------------------------------------------------------------------------------------------
 
-    def copy_markdown(self) -> None:
-        """Copy the picture with its figures to the clipboard."""
-        QGuiApplication.clipboard().setText(self._markdown())
-        self.statusMessage.emit(tr("Copied the cluster as Markdown."))
-
     def _markdown(self) -> str:
         """Return the shown content as Markdown: the picture, or the rebalance of a group."""
         if self.tabs.key == "rebalance" and self.rebalance.line.steps:
@@ -632,61 +518,13 @@ class ClusterPane(Pane):
             return rebalance + lessons_markdown(self.lessons.runs.values())
         return markdown(self.model)
 
-    def ask_markdown(self) -> None:
-        """Ask for the file of a Markdown export."""
-        if self.model.state is None:
-            self.statusMessage.emit(tr("There is nothing to export yet."))
-            return
-        dialog = file_dialog(self, tr("Export the cluster as Markdown"), "cluster.export.dialog", "cluster.md")
-        dialog.fileSelected.connect(lambda path: self.write_markdown(Path(path)))
-        dialog.open()
-
-    def ask_lag_file(self) -> None:
-        """Ask for the file of the lag's history."""
-        dialog = file_dialog(self, tr("Export the lag of this session"), "cluster.lag.dialog", "lag.csv")
-        dialog.fileSelected.connect(lambda path: self.write_lag(Path(path)))
-        dialog.open()
-
-    def write_lag(self, target: Path) -> None:
-        """Write the lag's history as CSV, off the loop."""
-        if self.watch is None:
-            return
-        points = list(self.model.lag.rows())
-        self.watch.run(
-            lambda: write_csv(points, target),
-            lambda count: self.statusMessage.emit(written_words(cast("int", count), target)),
-            lambda error: self.statusMessage.emit(f"{target}: {engine_words(str(error))}"),
-        )
-
-    def write_markdown(self, target: Path) -> None:
-        """Write the Markdown file, off the loop."""
-        if self.watch is None:
-            return
-        text = self._markdown()
-
-        def write() -> None:
-            with atomic_text(target) as out:
-                out.write(text)
-
-        self.watch.run(
-            write,
-            lambda _none: self.statusMessage.emit(tr("Written: {path}", path=str(target))),
-            lambda error: self.statusMessage.emit(f"{target}: {engine_words(str(error))}"),
-        )
-
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         """Show the present state of the model."""
         model = self.model
         running = self.watch is not None and self.watch.runs
-        self.go.setText(tr("Disconnect") if running else tr("Connect"))
-        self.go.setAccessibleName(self.go.text())
-        if (self.go.property("kind") == "") != running:
-            self.go.setProperty("kind", "" if running else "primary")
-            self.go.style().polish(self.go)
-            self.go.retheme()
-        self.again.setEnabled(bool(model.address))
+        self.address_bar.show_connection(running=running, can_read=bool(model.address))
         self.copy.setEnabled(model.state is not None)
         self.filters.setVisible(model.state is not None and self.tabs.key not in {"rebalance", "lag"})
         if not self.isVisible() and model.state is not None:
@@ -728,19 +566,7 @@ class ClusterPane(Pane):
         model = self.model
         if model.state is None:
             page = 0
-            asking = model.status == "connecting"
-            self.empty_title.setText(
-                tr("Asking {address} …", address=model.address) if asking else tr("No cluster is connected")
-            )
-            self.empty_words.setText(
-                tr(
-                    "Enter the address of a name server, of a real cluster or of this program. Storescope reads "
-                    "the cluster every second with admin requests and changes nothing: brokers, queues, "
-                    "producers, consumers, queue owners and lag. Serve in the lab starts a broker with a name "
-                    "server on this machine, and so does `storescope serve STORE`."
-                )
-            )
-            self.recent.setVisible(not asking)
+            self.start_page.show_connecting(model.address if model.status == "connecting" else "")
         elif self.tabs.key == "tables":
             page = 3
         elif self.tabs.key == "rebalance":

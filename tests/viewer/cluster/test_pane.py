@@ -52,11 +52,11 @@ def _do(work, done, failed):
 
 def test_without_a_cluster_it_offers_the_previous_addresses(pane, works, settings):
     assert pane.pages.currentIndex() == 0
-    assert pane.empty_title.text() == "No cluster is connected"
+    assert pane.start_page.title.text() == "No cluster is connected"
     pane.show_place(Place("cluster", name=made.NAMES))
     assert works.requests[0][1][0] == (made.NAMES,)
-    assert pane.empty_title.text() == "Asking 127.0.0.1:9876 …"
-    assert pane.go.text() == "Disconnect"
+    assert pane.start_page.title.text() == "Asking 127.0.0.1:9876 …"
+    assert pane.address_bar.go.text() == "Disconnect"
     assert settings.clusters == [made.NAMES]
     assert pane.busy()
 
@@ -84,12 +84,12 @@ def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
 
 def test_a_secured_cluster_is_read_with_the_files_that_the_boxes_name(pane, works, settings):
     """The view had no box for an account and for TLS, so that it could not read a cluster that requires them."""
-    assert pane.access_fields.isHidden()
-    pane.secured.click()
-    assert not pane.access_fields.isHidden()
-    pane.address.setText("a:1")
-    pane.account_file.setText("/etc/rocketmq/tools.yml")
-    pane.tls_file.setText("tls.properties")
+    assert pane.address_bar.access_fields.isHidden()
+    pane.address_bar.secured.click()
+    assert not pane.address_bar.access_fields.isHidden()
+    pane.address_bar.address.setText("a:1")
+    pane.address_bar.account_file.setText("/etc/rocketmq/tools.yml")
+    pane.address_bar.tls_file.setText("tls.properties")
     done: list[str] = []
     pane.operationDone.connect(lambda _name, _words, _parameters, cli: done.append(cli))
     pane.connect_now()
@@ -101,10 +101,10 @@ def test_a_secured_cluster_is_read_with_the_files_that_the_boxes_name(pane, work
 
     pane.show_place(Place("cluster", name="b:1"))
     assert works.requests[-1][1] == (("b:1",), 1.0, AccessFiles())
-    assert pane.account_file.text() == ""
+    assert pane.address_bar.account_file.text() == ""
     pane.show_place(Place("cluster", name="a:1"))
     assert works.requests[-1][1] == (("a:1",), 1.0, files)
-    assert not pane.access_fields.isHidden()
+    assert not pane.address_bar.access_fields.isHidden()
 
 
 def test_the_pane_shows_its_address_and_its_history(pane, works):
@@ -145,10 +145,10 @@ def test_markdown_is_written_or_the_error_is_shown(pane, works, tmp_path: Path):
     pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
     deliver_reading(works, Reading(made.small()))
-    pane.write_markdown(tmp_path / "c.md")
+    pane.exports.write_markdown(tmp_path / "c.md")
     assert (tmp_path / "c.md").read_text("utf-8").startswith("# Cluster")
     assert emitted[-1] == f"Written: {tmp_path / 'c.md'}"
-    pane.write_markdown(tmp_path / "nowhere" / "c.md")
+    pane.exports.write_markdown(tmp_path / "nowhere" / "c.md")
     assert "nowhere" in emitted[-1]
 
 
@@ -194,7 +194,7 @@ def test_an_earlier_time_is_shown_and_left_again(pane, works, tmp_path: Path):
     pane.choose(Selection("group", "billing"))
     pane.commands()["list.previous"]()
     assert pane.model.shown_time_ms == made.BEGUN + 19_000
-    pane.write_markdown(tmp_path / "r.md")
+    pane.exports.write_markdown(tmp_path / "r.md")
     assert (tmp_path / "r.md").read_text("utf-8").startswith("# Rebalance billing")
     assert pane.watch is not None
     pane.watch.record(tmp_path / "r.jsonl")
