@@ -7,8 +7,9 @@ of these; a message that is overdue gets the time of the newest message, at whic
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import astuple, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.timer_wheel import wheel_snapshots
+from engine.mapped.read_only import ReadOnlyFile
 from engine.patching.patches import Patch, RemoveFile, WriteFile
 from engine.repair.repair import Certainty, Repair, sample_of
 from engine.rules import mendable
@@ -123,9 +125,7 @@ class _Timers:
         self._newest = 0
         sequence = store.timer_log()
         self._files = list(sequence.files) if sequence is not None else []
-        self._file_size = next((file.size for file in self._files if file.size), 0)
-        if not self._file_size and store.config is not None:
-            self._file_size = store.config.mapped_file_size_timer_log
+        self._file_size = _file_size(self._files, store.config)
         queue = store.queues.find(TIMER_TOPIC, 0)
         self._queue_end = queue.max_offset if queue is not None else 0
         self.waiting: list[_Waiting] = []
@@ -238,6 +238,19 @@ class _Timers:
             old = TimerCheck(0, 0, 0, 0, 0, 0, 0)
         new = TimerCheck(self._read_time, 0, self._reached, self._reached, *astuple(old)[4:])
         return new.encoded()
+
+
+def _file_size(files: Sequence[ReadOnlyFile], config: MessageStoreConfig | None) -> int:
+    """Return the size (bytes) of the timer log's files; 0 if it is unknown.
+
+    The configuration counts where the names of the files agree with it, then the distance of their names: the damage
+    may be a wrong length.
+    """
+    starts = [file.start_offset for file in files]
+    if config is not None and all(start % config.mapped_file_size_timer_log == 0 for start in starts):
+        return config.mapped_file_size_timer_log
+    distances = [later_start - start for start, later_start in pairwise(starts)]
+    return min(distances, default=0) or next((file.size for file in files if file.size), 0)
 
 
 def _timer_unit(message: Unit, magic: int, began: int, delay: int) -> TimerLogUnit:

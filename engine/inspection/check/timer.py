@@ -6,9 +6,10 @@ its last two files. A message that is not due and in neither of them is never de
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.timer_wheel import WheelFile, wheel_taken
 from engine.inspection.written_release import release_of
-from engine.mapped.read_only import FileSequence
+from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, plural, sentence
@@ -230,7 +231,7 @@ class _Timers:
         }
         path = str(self.store.paths.timercheck)
         yield rules.TM01.finding(
-            words, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=self._set_time_back(first_due)
+            words, path, _READ_TIME_AT, evidence, kind="ahead", command=self._set_time_back(first_due)
         )
 
     # -- TM05
@@ -446,25 +447,38 @@ class _Timers:
     # -- TM03
 
     def lost_log(self) -> Iterator[Finding]:
-        """TM03: the timer log ends before the position in timercheck."""
+        """TM03: the timer log ends before the position in timercheck, or lacks files."""
         assert self.log is not None
         assert self.store.paths is not None
         if self.check is None:
             return
         position = max(self.check.flush_position, self.wheel.position or 0)
-        if position <= self.log.end:
+        ends_early = position > self.log.end
+        if not ends_early and not self._lacks_files:
             return
+        taken_count = self._taken_in()
         lost = self._not_due()
+        if not ends_early and taken_count is not None:
+            lost = [number for number in lost if number < taken_count]
+        if not ends_early and not lost:
+            return
         path = str(self.store.paths.timerlog)
-        text = sentence(
-            "The timer log ends at {end:,}; {name} knows of {n:,} bytes"
-            if self.log.units
-            else "The timer log is gone; {name} knows of {n:,} bytes",
-            end=self.log.end,
-            name=self.wheel.name if position > self.check.flush_position else "timercheck",
-            n=position,
-        )
         evidence: dict[str, Any] = {"expected": position, "found": self.log.end, "messages": len(lost)}
+        if ends_early:
+            text = sentence(
+                "The timer log ends at {end:,}; {name} knows of {n:,} bytes"
+                if self.log.units
+                else "The timer log is gone; {name} knows of {n:,} bytes",
+                end=self.log.end,
+                name=self.wheel.name if position > self.check.flush_position else "timercheck",
+                n=position,
+            )
+        else:
+            text = sentence("Files of the timer log are missing in front of its end at {end:,}", end=self.log.end)
+            evidence |= {
+                "expected": sentence("files one behind another"),
+                "found": [file.start_offset for file in self._files][:MAX_LISTED],
+            }
         if not lost:
             text += "; " + sentence("no message is known to wait")
             yield rules.TM03.finding(text, path, None, evidence, "note")
@@ -472,8 +486,22 @@ class _Timers:
         first_number = min(lost)
         text += ": " + sentence("messages that are not due yet are never delivered ({n:,})", n=len(lost))
         evidence |= {"firstQueueOffset": first_number, "queueOffsets": sorted(lost)[:MAX_LISTED]}
+        # A start reads the queue again behind the message of the last unit: what is lost there comes back.
+        severity = self._light if taken_count is not None and first_number >= taken_count else None
         command = _patch(_QUEUE_OFFSET_AT, first_number)
-        yield rules.TM03.finding(text, path, None, evidence, self._light, kind="log", command=command)
+        yield rules.TM03.finding(text, path, None, evidence, severity, kind="log", command=command)
+
+    @property
+    def _files(self) -> Sequence[ReadOnlyFile]:
+        sequence = self.store.timer_log()
+        return sequence.files if sequence is not None else ()
+
+    @property
+    def _lacks_files(self) -> bool:
+        """Return True if there is a gap between the files, or in front of them: old files are deleted, too."""
+        files = self._files
+        has_gap = any(file.end_offset != later_file.start_offset for file, later_file in pairwise(files))
+        return has_gap or bool(files and files[0].start_offset > 0)
 
     def _not_due(self) -> list[int]:
         """Queue offsets of timer messages that were taken in, are not due, and are in no unit of the timer log."""
@@ -484,13 +512,19 @@ class _Timers:
             return []
         waiting_offsets = set(self.log.waiting["physical_offset"].tolist())
         stop = min(self.check.queue_offset, queue.max_offset)
-        queue_offsets = []
+        queue_offsets: dict[object, int] = {}  # by unique key: a message that was rolled has several entries
         for entry in queue.entries(max(queue.first_in_log, stop - MAX_WAITING), stop):
             unit = self._message(entry.physical_offset, entry.size)
-            due = unit.properties.get(properties.TIMER_OUT_MS, "") if unit is not None else ""
-            if due.isdigit() and int(due) >= self.check.last_read_time and entry.physical_offset not in waiting_offsets:
-                queue_offsets.append(entry.queue_offset)
-        return queue_offsets
+            if unit is None:
+                continue
+            recalled = unit.properties.get(properties.TIMER_DEL_UNIQUE_KEY)
+            key = recalled.rpartition("+")[2] if recalled else unit.unique_key or entry.queue_offset
+            queue_offsets.pop(key, None)
+            due = unit.properties.get(properties.TIMER_OUT_MS, "")
+            is_waiting = not recalled and due.isdigit() and int(due) >= self.check.last_read_time
+            if is_waiting and entry.physical_offset not in waiting_offsets:
+                queue_offsets[key] = entry.queue_offset
+        return list(queue_offsets.values())
 
     def lost_wheel(self) -> Iterator[Finding]:
         """TM03: slots of the wheel that lack messages waiting for their time."""

@@ -146,3 +146,24 @@ def test_rows_in_a_rocksdb_stay(tmp_path):
     root = store.write(tmp_path / "store")
     BROKEN["TM06"](root, store)
     assert mended(root) is None
+
+
+def test_a_damaged_file_of_another_length_does_not_give_the_length(tmp_path):
+    """The new files got the length of the damaged first file, and the real store of 5.5.1 did not load."""
+    root = tmp_path / "store"
+    with_timers(root)
+    (root / "timerlog").mkdir()
+    (root / "timerlog" / f"{0:020d}").write_bytes(bytes(FILE_BYTES + 76))
+    (root / "timerlog" / f"{FILE_BYTES:020d}").write_bytes(bytes(FILE_BYTES))
+    assert mended(root, MessageStoreConfig(mapped_file_size_timer_log=FILE_BYTES)) is not None
+    assert {file.stat().st_size for file in (root / "timerlog").iterdir()} == {FILE_BYTES}
+
+
+def test_without_a_configuration_the_names_of_the_files_give_the_length(tmp_path):
+    root = tmp_path / "store"
+    with_timers(root)
+    (root / "timerlog").mkdir()
+    for number, size in enumerate((FILE_BYTES + 76, FILE_BYTES)):
+        (root / "timerlog" / f"{number * FILE_BYTES:020d}").write_bytes(bytes(size))
+    assert mended(root) is not None
+    assert {file.stat().st_size for file in (root / "timerlog").iterdir()} == {FILE_BYTES}

@@ -179,29 +179,44 @@ def test_a_lost_wheel_is_rebuilt_by_the_next_start(how, store):
     assert "the next start of RocketMQ 5.3.3 rebuilds it" in finding.message
 
 
-def test_a_wheel_is_rebuilt_from_at_most_two_files(store):
-    """The same timer log is split into files of 1,092 bytes: 21 units and a blank each."""
-    data, size = timer_log(store).read_bytes(), 1108
-    saved_units = units(store)
-    shutil.rmtree(store / "timerlog")
-    (store / "timerlog").mkdir()
-    (store / "timerwheel").unlink()
-    per_file = 20
-    first_waiting_index = next(n for n, unit in enumerate(saved_units) if unit.due >= checked(store).last_read_time)
-    old = saved_units[first_waiting_index]
-    runs = [
-        [old, *saved_units[: per_file - 1]],
-        *(saved_units[position : position + per_file] for position in range(0, 160, per_file)),
-    ]
+def split_timer_log(root: Path) -> int:
+    """Split the timer log into files of 20 units and a blank, the first waiting unit in front; return their size."""
+    data, size, units_per_file = timer_log(root).read_bytes(), 1108, 20
+    saved_units = units(root)
+    shutil.rmtree(root / "timerlog")
+    (root / "timerlog").mkdir()
+    first_waiting_unit, *other_units = sorted(saved_units, key=lambda unit: unit.due < checked(root).last_read_time)
+    ordered_units = [first_waiting_unit, *reversed(other_units)]
+    runs = [ordered_units[start : start + units_per_file] for start in range(0, len(ordered_units), units_per_file)]
     for number, run_ in enumerate(runs):
         raw = b"".join(data[unit.offset : unit.offset + timer.UNIT_SIZE] for unit in run_)
         blank = struct.pack(">iqI", size - len(raw), 0, 0xCBD43194)
-        (store / "timerlog" / f"{number * size:020d}").write_bytes((raw + blank).ljust(size, b"\0"))
-    patch(store / "config" / "timercheck", 8, struct.pack(">q", len(runs) * size))
+        (root / "timerlog" / f"{number * size:020d}").write_bytes((raw + blank).ljust(size, b"\0"))
+    patch(root / "config" / "timercheck", 8, struct.pack(">q", len(runs) * size))
+    return size
+
+
+def test_a_wheel_is_rebuilt_from_at_most_two_files(store):
+    split_timer_log(store)
+    (store / "timerwheel").unlink()
     finding = next(item for item in findings_of(store) if "wheel" in item.message)
     assert (finding.id, finding.severity, finding.evidence["beforeRebuilt"]) == ("TM03", "error", 1)
     run(finding)
     assert checked(store).flush_position == 0
+
+
+@pytest.mark.parametrize("lost_file", [0, 2])
+def test_a_lost_file_in_front_of_the_end_loses_the_messages_in_it(store, lost_file):
+    """A start goes on behind the last unit of the timer log, so it did not read these messages again, and check was
+    silent. After a broker that did not close, too.
+    """
+    (store / "abort").touch()
+    size = split_timer_log(store)
+    before = [item.evidence.get("messages") for item in findings_of(store) if (item.id, item.kind) == ("TM03", "log")]
+    (store / "timerlog" / f"{lost_file * size:020d}").unlink()
+    after = [item for item in findings_of(store) if (item.id, item.kind) == ("TM03", "log")]
+    assert before == []
+    assert [(item.severity, item.evidence["messages"]) for item in after] == ([] if lost_file else [("error", 1)])
 
 
 def test_no_finding_while_a_broker_moves_the_timers(store, monkeypatch):
@@ -228,6 +243,13 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
     run(actual_finding)
     assert checked(store).last_read_time == min(waiting) // 1000 * 1000
     assert findings_of(store, "note") == []
+
+
+def test_a_time_ahead_is_an_error_after_a_crash_as_well(store):
+    """It was a note there, so repair left it, and a real 5.5.1 never delivered the messages."""
+    (store / "abort").touch()
+    patch(store / "config" / "timercheck", 0, struct.pack(">q", checked(store).last_read_time + 10**9))
+    assert [(item.kind, item.severity) for item in findings_of(store) if item.id == "TM01"] == [("ahead", "error")]
 
 
 def test_a_broker_that_was_idle_when_it_closed_skipped_no_message(store):
