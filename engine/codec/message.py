@@ -260,6 +260,15 @@ def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) 
     )
 
 
+def decode_store_timestamp(buf: bytes | bytearray | memoryview, position: int = 0) -> int | None:
+    """Return the store time (ms) of a unit of which only the fixed fields need to be there; None without them."""
+    if len(buf) - position < _HEAD_SIZE:
+        return None
+    sys_flag = _HEAD.unpack_from(buf, position)[-2]
+    field = position + _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
+    return int(_STORE_TIME.unpack_from(buf, field)[0]) if field + _STORE_TIME.size <= len(buf) else None
+
+
 def decode_frame(buf: bytes | bytearray | memoryview, position: int, frame: Frame, base: int, crc: bool = True) -> Unit:
     """Return the unit at ``buf[position]``, whose frame is checked; ``base`` is the absolute offset of ``buf[0]``."""
     _, _, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_time = _HEAD.unpack_from(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.codec.consume_queue import PREFILLED_SIZE
-from engine.codec.message import COMMIT, Unit, sys_flag_words
+from engine.codec.message import COMMIT, Unit, decode_store_timestamp, sys_flag_words
 from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection.check.dispatch import UndispatchedUnits
 from engine.inspection.check.log import LogCheck
@@ -693,6 +693,8 @@ def _file_sizes(queues: QueueCheck) -> dict[str, int]:
     return sizes
 
 
+FIXED_FIELDS_BYTES = 128
+"""Enough for the fields of a unit before its body."""
 WITNESSES = ("CQ13", "IX07", "CK02", "CK04")
 OFFSETS = ("CF02", "CF09")
 ENTRIES = ("CQ13", "IX07")
@@ -722,16 +724,24 @@ def fold(
         yield from findings
         return
     others_kept = [f for f in findings if f.id not in WITNESSES]
-    if explained or written:
+    only_checkpoint = not has_several and not any(f.id in ENTRIES for f in witnesses)
+    if explained or written or (only_checkpoint and _is_torn_units_time(witnesses[0], store, log)):
         yield from others_kept
         return
-    if not has_several and not any(f.id in ENTRIES for f in witnesses):  # only the checkpoint knows more
+    if only_checkpoint:
         yield from findings
         return
     if broken:
         log.tail_cause = catalogue.CL11.id
     yield from _beyond_the_tail(others_kept, queues, catalogue.CL11.id)
     yield _lost_tail_finding(witnesses, store, log, queues)
+
+
+def _is_torn_units_time(ahead: Finding, store: StoreSnapshot, log: LogCheck) -> bool:
+    """Return True if the checkpoint has the store time of the unit that was not written whole: its finding says all."""
+    torn_unit = store.log.read(log.end, FIXED_FIELDS_BYTES)
+    ahead_ms = int(ahead.evidence.get("aheadMs", 0))
+    return log.newest_time + ahead_ms == decode_store_timestamp(torn_unit)
 
 
 def of_torn_units(findings: Sequence[Finding], torn: Collection[int]) -> Iterator[Finding]:

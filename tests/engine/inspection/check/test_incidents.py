@@ -17,6 +17,7 @@ from engine.cli.main import main
 from engine.inspection import open_store
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
+from engine.inspection.samples import sample
 from engine.mapped.reading import SystemDisk, read_through
 from engine.rules.findings import Finding, at_least
 
@@ -213,6 +214,13 @@ def test_a_checkpoint_that_alone_knows_of_a_lost_end_is_reported_beside_a_torn_m
     assert findings["CK02"][0].evidence["aheadMs"] == 3_600_000
     assert findings["CL06"][0].caused_by is None
     assert "CL11" not in findings
+
+
+def test_a_checkpoint_with_the_time_of_the_torn_message_is_no_finding_of_its_own():
+    """The torn message says it all. The damaged sample had its checkpoint as the first error."""
+    findings = findings_by_rule(sample("orders-damaged"))
+    assert "CL06" in findings
+    assert "CK02" not in findings
 
 
 def test_a_missing_log_file_names_lost_messages_and_affected_groups(orders):
