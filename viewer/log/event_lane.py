@@ -243,6 +243,7 @@ class LogEvents(QObject):
             session.jobs.start(self._read(session))
 
     async def _read(self, session: StoreSession) -> None:
+        log_end = session.log_end
         try:
             timeline = await session.jobs.in_worker(
                 tr("Reading the log for events"),
@@ -256,7 +257,7 @@ class LogEvents(QObject):
         if session is not self._session or session.timeline is not None:
             return
         if timeline is not None:
-            session.set_timeline(timeline)
+            session.set_timeline(timeline, log_end)
         else:
             self._lane.show_words(tr("The log was not read for events. The view Timeline reads it."))
 

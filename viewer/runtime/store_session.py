@@ -118,6 +118,7 @@ class StoreSession(QObject):
         self.incident: Mapping[str, Any] | None = None
         """The ``incident`` of the last check's summary."""
         self.timeline: Timeline | None = None
+        self._timeline_end: tuple[int, int] | None = None
         """The events of the store's past; None while nobody has read them."""
         self.chosen_event: TimelineEvent | None = None
         self.decoding_rules: tuple[DecodingRule, ...] = ()
@@ -265,10 +266,22 @@ class StoreSession(QObject):
         self.findings, self._checked_all = tuple(findings), complete and not self.unread
         self.findingsChanged.emit()
 
-    def set_timeline(self, timeline: Timeline | None) -> None:
-        """Take the events of the store's past that a view has read; None if they are known no more."""
+    @property
+    def log_end(self) -> tuple[int, int] | None:
+        """End of the log (bytes) and number of its files when they were last looked at; None before."""
+        return self._seen
+
+    @property
+    def timeline_is_current(self) -> bool:
+        """True if the events are known, and the log has not grown since they were read."""
+        return self.timeline is not None and self._timeline_end == self._seen
+
+    def set_timeline(self, timeline: Timeline | None, log_end: tuple[int, int] | None = None) -> None:
+        """Take the events of the store's past that a view has read, and :attr:`log_end` before that; None if they are
+        known no more.
+        """
         events = timeline.events if timeline is not None else []
-        self.timeline = timeline
+        self.timeline, self._timeline_end = timeline, log_end
         self.chosen_event = next((event for event in events if event == self.chosen_event), None)
         self.eventsChanged.emit()
 

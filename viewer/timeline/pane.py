@@ -93,7 +93,8 @@ class TimelinePane(Pane):
             self._fill()
         if session is not None and session.chosen_event in self.model.rows:
             self.table.go_to_row(self.model.row_like(session.chosen_event))
-        self.refresh()
+        if session is None or not session.timeline_is_current:
+            self.refresh()
 
     def refresh(self) -> None:
         """Read the log again."""
@@ -105,6 +106,7 @@ class TimelinePane(Pane):
     async def _read(self, session: StoreSession) -> None:
         if self.model.timeline is None:
             self.table.set_state(State("loading", tr("Reading the log for events")))
+        log_end = session.log_end
         try:
             timeline = await session.jobs.in_worker(
                 tr("Reading the log for events"),
@@ -127,7 +129,7 @@ class TimelinePane(Pane):
             self.model.stop()
         else:
             self.model.take(timeline)
-            session.set_timeline(timeline)
+            session.set_timeline(timeline, log_end)
         self._fill()
 
     def _choose(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from panes import on_store, wait_until_idle
 
@@ -41,5 +43,27 @@ def test_events_lead_to_their_units_and_a_choice_filters_them(qapp, golden) -> N
         assert [row.kind for row in pane.model.rows] == ["start"]
         assert "copy.row" in pane.commands()
         await wait_until_idle(session.jobs)
+
+    on_store(qapp, TimelinePane, golden("broker-crash", "store-recovered"), drive)
+
+
+@pytest.mark.golden
+def test_a_second_visit_reads_the_log_only_if_it_has_grown(qapp, golden) -> None:
+    """Each visit read the whole log again: seconds of work for the same events."""
+
+    async def drive(pane, session) -> None:
+        pane.show_place(Place("timeline"))
+        await wait_until_idle(session.jobs)
+        events = session.timeline
+        pane.show_place(Place("timeline"))
+        await asyncio.sleep(0)
+        assert not session.jobs.list
+        assert session.timeline is events
+        session.set_timeline(events, (0, 0))
+        pane.show_place(Place("timeline"))
+        await asyncio.sleep(0)
+        assert session.jobs.list
+        await wait_until_idle(session.jobs)
+        assert session.timeline is not events
 
     on_store(qapp, TimelinePane, golden("broker-crash", "store-recovered"), drive)
