@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec import block_texts, properties
 from engine.codec.columns import UnitColumns
 
-_UNIQ_KEY = b"UNIQ_KEY\x01"
 _ADDRESS_BYTES = (4, 16)
 _BYTES_BEHIND_ADDRESS = 12  # process, class loader, time, counter
 _HEX = np.full(256, 255, np.uint8)
@@ -38,8 +38,10 @@ def unique_keys(block: UnitColumns, rows: npt.NDArray[np.intp]) -> UniqueKeys:
     times, counters = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
     if not len(rows):
         return UniqueKeys(keys, clients, times, counters)
-    values, owners = _values(block, rows)
-    ends = (block.properties_position[rows] + block.properties_length[rows])[owners]
+    texts = block_texts.property_values(block, rows, properties.UNIQUE_KEY.encode())
+    owners = np.flatnonzero(texts.starts >= 0)
+    values = texts.starts[owners]
+    ends = values + texts.sizes[owners]
     is_other = np.ones(len(values), np.bool_)
     for address_bytes in _ADDRESS_BYTES:
         raw, fits = _decoded(block.buffer, values, ends, address_bytes + _BYTES_BEHIND_ADDRESS)
@@ -55,36 +57,16 @@ def unique_keys(block: UnitColumns, rows: npt.NDArray[np.intp]) -> UniqueKeys:
         process = np.ascontiguousarray(np.pad(raw[:, :-6], ((0, 0), (0, -(raw.shape[1] - 6) % 8))))
         clients[owner] = _mixed(process.view(">u8").astype(np.uint64))
     for i in np.flatnonzero(is_other).tolist():
-        value = block.buffer[int(values[i]) : int(ends[i])].tobytes().partition(b"\x02")[0]
+        value = block.buffer[int(values[i]) : int(ends[i])].tobytes()
         keys[owners[i]] = np.uint64(hash(value) & (1 << 64) - 1 | 1)
     return UniqueKeys(keys, clients, times, counters)
-
-
-def _values(block: UnitColumns, rows: npt.NDArray[np.intp]) -> tuple[Ints, npt.NDArray[np.intp]]:
-    """Return the positions of the keys' texts, and for each the number of its row in ``rows``."""
-    begins = block.properties_position[rows]
-    ends = begins + block.properties_length[rows]
-    data_start = int(begins[0])
-    data = block.buffer[data_start : int(ends[-1])].tobytes()
-    places, place = [], data.find(_UNIQ_KEY)
-    while place >= 0:
-        places.append(place)
-        place = data.find(_UNIQ_KEY, place + len(_UNIQ_KEY))
-    names = np.array(places, np.int64) + data_start
-    owners = np.maximum(np.searchsorted(begins, names, "right") - 1, 0)
-    values = names + len(_UNIQ_KEY)
-    is_property = (names >= begins[owners]) & (values < ends[owners])
-    is_property &= (names == begins[owners]) | (block.buffer[np.maximum(names - 1, 0)] == 2)
-    return values[is_property], owners[is_property]
 
 
 def _decoded(
     buffer: npt.NDArray[np.uint8], values: Ints, ends: Ints, size: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
     """Return the bytes of the keys that are exactly ``size`` bytes in hex, and which ones those are."""
-    value_ends = values + 2 * size
-    last_position = len(buffer) - 1
-    fits = (value_ends == ends) | ((value_ends < ends) & (buffer[np.minimum(value_ends, last_position)] == 2))
+    fits = values + 2 * size == ends
     chosen = np.flatnonzero(fits)
     digits = _HEX[buffer[values[chosen][:, None] + np.arange(2 * size)]]
     is_hex = (digits < 16).all(1)

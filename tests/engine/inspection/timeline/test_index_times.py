@@ -18,7 +18,7 @@ def store_with(files):
         )
         for number, (name, begin) in enumerate(files)
     ]
-    return SimpleNamespace(index_files=lambda note_undecoded: readers)
+    return SimpleNamespace(index=SimpleNamespace(files=lambda note_undecoded: readers))
 
 
 def names_at(times, shift=0):
