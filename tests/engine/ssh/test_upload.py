@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import io
+import shlex
 import shutil
 import socket
 import subprocess
@@ -30,7 +31,7 @@ def archive(tmp_path):
     path = tmp_path / "small.tar.xz"
     files = {
         "storescope": b"#!/bin/sh\n",
-        "python/bin/python3": f'#!/bin/sh\nexec {sys.executable} "$@"\n'.encode(),
+        "python/bin/python3": f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n'.encode(),
         "python/lib/python3/dist-packages/numpy.py": bytes(1000),
         "python/lib/python3.11/os.py": b"# os\n",
     }
