@@ -1,6 +1,6 @@
 """What ``salvage`` costs beside the walk of as many bytes of log with its CRCs.
 
-    python tests/bench/bench_salvage.py [--mib 256] [--turns 5] [--kinds live,fragmented] [--bodies 1024] [--folder DIR]
+    python tests/bench/bench_salvage.py [--mib 256] [--turns 5] [--kinds live+fragmented] [--bodies 1024] [--folder DIR]
 
 One JSON line a kind of image: ``speed`` is the processor time of the walk (user and system of this process) divided by
 that of the search, for the image alone, in turns; the median and least of all turns. Start-up is left out: both sides
