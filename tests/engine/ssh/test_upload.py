@@ -13,6 +13,7 @@ import tarfile
 import time
 
 import pytest
+from real_cluster import free_port
 from ssh_stand_in import install_stand_in
 
 from engine.errors import UsageError
@@ -67,9 +68,7 @@ def real_machine(tmp_path, monkeypatch):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name))
     for name in ("host", "key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         "ListenAddress": f"127.0.0.1:{port}",
         "HostKey": tmp_path / "host",
@@ -81,6 +80,7 @@ def real_machine(tmp_path, monkeypatch):
     (tmp_path / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     known = f"-o UserKnownHostsFile={tmp_path / 'known'} -o StrictHostKeyChecking=no -o LogLevel=ERROR"
     monkeypatch.setenv("STORESCOPE_SSH", f"ssh -F none -i {tmp_path / 'key'} {known}")
+    assert SSHD is not None, "the full form needs sshd: install openssh-server"
     server = subprocess.Popen([SSHD, "-D", "-f", tmp_path / "sshd_config"], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
@@ -161,7 +161,6 @@ def test_a_machine_that_runs_no_program_of_ours_says_so(far_folder, archive, mon
 
 
 @pytest.mark.full_form
-@pytest.mark.skipif(SSHD is None, reason="no sshd on this machine")
 def test_behind_a_real_sshd_the_uploaded_python_answers_also_after_a_cut(real_machine, archive, monkeypatch, tmp_path):
     folder = tmp_path / "far"
     folder.mkdir()
